@@ -1,0 +1,95 @@
+/**
+ * The server's end of a two-way stream, with grpc-js's traps closed:
+ * a read side that is attached at once, an error listener that is always there, a write whose
+ * callback may never come when the caller has gone, and a reset for when only a cut will do.
+ */
+import type { ServerDuplexStream } from '@grpc/grpc-js';
+import type { Refusal } from '#kernel/refusal.js';
+import { resetStream } from './http2-reset.js';
+import { statusOf } from './refusal-status.js';
+
+export interface StreamEvents<In> {
+  onMessage(message: In): void;
+  /** The caller will send nothing more; it still reads. */
+  onHalfClose(): void;
+  /** The stream is over, for whatever reason. Called once; nothing can be sent after it. */
+  onGone(): void;
+}
+
+export class ServerStream<In, Out> {
+  readonly #call: ServerDuplexStream<In, Out>;
+  #isOver = false;
+
+  constructor(call: ServerDuplexStream<In, Out>) {
+    this.#call = call;
+  }
+
+  /** Begins to read. To be called in the same turn as the handler. */
+  attach(events: StreamEvents<In>): void {
+    const gone = (): void => {
+      if (!this.#isOver) {
+        this.#isOver = true;
+        events.onGone();
+      }
+    };
+    this.#call.on('error', () => undefined);
+    this.#call.on('cancelled', gone);
+    this.#call.on('close', gone);
+    this.#call.on('finish', gone);
+    this.#call.on('end', () => events.onHalfClose());
+    this.#call.on('data', (message: In) => {
+      if (!this.#isOver) {
+        events.onMessage(message);
+      }
+    });
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Messages handed over that HTTP/2 has not taken yet. */
+  get backlog(): number {
+    return this.#call.writableLength;
+  }
+
+  /** Hands one message to the transport. `onTaken` is called when HTTP/2 has it; never after the end. */
+  send(message: Out, onTaken?: () => void): void {
+    if (this.#isOver) {
+      return;
+    }
+    this.#call.write(message, () => {
+      if (!this.#isOver) {
+        onTaken?.();
+      }
+    });
+  }
+
+  /** Stops reading from the caller: its window fills and it waits. */
+  pause(): void {
+    this.#call.pause();
+  }
+
+  resume(): void {
+    this.#call.resume();
+  }
+
+  /** Ends after what was handed over. */
+  end(): void {
+    if (!this.#isOver) {
+      this.#call.end();
+    }
+  }
+
+  /** Ends with a named refusal, after what was handed over. */
+  refuse(refusal: Refusal): void {
+    if (!this.#isOver) {
+      this.#call.emit('error', statusOf(refusal));
+    }
+  }
+
+  /** Cuts the HTTP/2 stream: nothing that is still queued goes out, and no status either. */
+  reset(): void {
+    resetStream(this.#call);
+  }
+}

@@ -1,0 +1,14 @@
+/** Yes with a value, or a named no. A refusal is a value: it is returned, never thrown. */
+import type { Facts, ReasonName, Refusal } from './refusal.js';
+
+export type Outcome<Value> =
+  | { readonly kind: 'granted'; readonly value: Value }
+  | { readonly kind: 'refused'; readonly refusal: Refusal };
+
+export function granted<Value>(value: Value): Outcome<Value> {
+  return { kind: 'granted', value };
+}
+
+export function refused(reason: ReasonName, facts: Facts = {}): Outcome<never> {
+  return { kind: 'refused', refusal: { reason, facts } };
+}
