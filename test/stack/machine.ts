@@ -1,0 +1,78 @@
+/**
+ * What a test needs of the machine it runs on, beyond Node.
+ *
+ * WHEELHOUSE_REQUIRE lists what must be there (`sshd,python3`): where it is set, a missing tool fails
+ * the test instead of skipping it.
+ */
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** A tool, with the folders outside of PATH where distributions put it. */
+const PLACES = {
+  sshd: ['/usr/sbin', '/usr/local/sbin'],
+  ssh: [],
+  'nats-server': ['/usr/sbin', '/usr/local/bin'],
+  python3: [],
+  cc: [],
+  bash: [],
+  tmux: [],
+  linux: [],
+  root: [],
+} as const satisfies Record<string, readonly string[]>;
+
+export type Tool = keyof typeof PLACES;
+
+/** As vitest hands it to a test; `skip` throws. */
+interface Skippable {
+  skip(note: string): never;
+}
+
+/** Skips the test with a reason when the machine lacks something; fails it where that must be there. */
+export function needs(test: Skippable, ...tools: readonly Tool[]): void {
+  const missing = tools.filter((tool) => !isThere(tool));
+  const [first] = missing;
+  if (first === undefined) {
+    return;
+  }
+  const required = missing.filter((tool) => requiredTools(process.env).includes(tool));
+  if (required.length > 0) {
+    throw new Error(`${required.join(', ')} must be there (WHEELHOUSE_REQUIRE) and is not`);
+  }
+  test.skip(`this machine has no ${missing.join(', ')}`);
+}
+
+/** The tools that must be there. Throws on a word that is none. */
+export function requiredTools(env: Readonly<Record<string, string | undefined>>): readonly Tool[] {
+  const words = (env['WHEELHOUSE_REQUIRE'] ?? '').split(',').filter((word) => word !== '');
+  return words.map((word) => {
+    if (!Object.hasOwn(PLACES, word)) {
+      throw new Error(`WHEELHOUSE_REQUIRE names ${word}, which no test asks for`);
+    }
+    return word as Tool;
+  });
+}
+
+/** Where a tool is, or undefined. */
+export function locate(tool: Tool): string | undefined {
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...PLACES[tool]];
+  return folders.map((folder) => join(folder, tool)).find(isExecutable);
+}
+
+function isThere(tool: Tool): boolean {
+  if (tool === 'linux') {
+    return process.platform === 'linux';
+  }
+  if (tool === 'root') {
+    return process.getuid?.() === 0;
+  }
+  return locate(tool) !== undefined;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
