@@ -55,6 +55,11 @@ export function listProcessIds(): readonly number[] {
   return readdirSync('/proc').map(Number).filter(Number.isInteger);
 }
 
+/** All processes now, but those that left while they were read. */
+export function listProcesses(): readonly ProcessEntry[] {
+  return listProcessIds().flatMap((pid) => findProcess(pid) ?? []);
+}
+
 /** Those of `processes` that descend from `ancestor`, itself not included. */
 export function descendantsOf(
   ancestor: number,

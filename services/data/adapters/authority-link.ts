@@ -1,0 +1,362 @@
+/**
+ * The one resolve stream of this data instance to authority.
+ *
+ *   away ──(connected, inventory sent)──► reconciling ──(Reconciled)──► up ──(stream over)──► away …
+ *
+ * While it is not up every question is refused AUTHORITY_UNREACHABLE at once, and what was asked and
+ * not answered is told that it is lost: nothing is remembered across a break.
+ */
+import type { ClientDuplexStream } from '@grpc/grpc-js';
+import {
+  type Answer,
+  type AuthorityServiceClient,
+  type Fence,
+  FenceScope,
+  Grant as GrantMessage,
+  Operation,
+  type ResolveRequest,
+  type ResolveResponse,
+} from '#gen/wheelhouse/authority/v1/authority.js';
+import type { Logger } from '#chassis/logger.js';
+import { fromRefused } from '#chassis/refusal-status.js';
+import type { Clock } from '#kernel/clock.js';
+import { granted, type Outcome, refused } from '#kernel/outcome.js';
+import { type CloseReasonName, closeReasonName } from '#kernel/refusal.js';
+import {
+  type AttachmentRef,
+  epoch,
+  generation,
+  type PeerRef,
+  ref,
+  type WorkerRef,
+} from '#kernel/refs.js';
+import type { Grant } from '../domain/basis.js';
+import type {
+  AuthorityLink,
+  Caller,
+  Designation,
+  Ending,
+  LinkEvents,
+  Question,
+  Reservation,
+} from '../domain/link.js';
+
+export interface LinkOptions {
+  readonly client: AuthorityServiceClient;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly dataIncarnation: string;
+  /** Where clients reach this node. */
+  readonly endpoint: () => string;
+  readonly reconnectMs: number;
+  readonly batchQuestionsMax: number;
+}
+
+interface Asked {
+  readonly question: Question;
+  readonly onAnswer: (answer: Outcome<Grant>) => void;
+  readonly onLost: () => void;
+}
+
+type Reply = (message: ResolveResponse['message']) => void;
+type Stream = ClientDuplexStream<ResolveRequest, ResolveResponse>;
+type Told = NonNullable<ResolveRequest['message']>;
+
+const unreachable = refused('AUTHORITY_UNREACHABLE');
+
+export class ResolveStream implements AuthorityLink {
+  readonly #options: LinkOptions;
+  readonly #events: LinkEvents;
+  #stream: Stream | undefined;
+  #isUp = false;
+  #isClosing = false;
+  #world = '';
+  /** Living callers by number: introduced again on every new stream. */
+  readonly #callers = new Map<Caller, Uint8Array>();
+  #lastCaller = 0;
+  #lastPresentation = 0n;
+  #queue: Asked[] = [];
+  #isFlushDue = false;
+  #lastBatch = 0n;
+  readonly #batches = new Map<bigint, readonly Asked[]>();
+  #lastRequest = 0n;
+  readonly #replies = new Map<bigint, Reply>();
+  /** Highest fence heard of each worker: one entry a worker at most, emptied with the world. */
+  readonly #fenced = new Map<WorkerRef, bigint>();
+
+  constructor(options: LinkOptions, events: LinkEvents) {
+    this.#options = options;
+    this.#events = events;
+  }
+
+  /** Connects, and connects again whenever the stream ends. */
+  open(): void {
+    const stream = this.#options.client.resolve();
+    this.#stream = stream;
+    stream.on('data', (response: ResolveResponse) => this.#receive(stream, response));
+    stream.on('error', () => this.#over(stream));
+    stream.on('end', () => this.#over(stream));
+    const inventory = {
+      dataIncarnation: this.#options.dataIncarnation,
+      endpoint: this.#options.endpoint(),
+      carried: this.#events.carried().map((carried) => ({ ...carried })),
+    };
+    this.#tell({ $case: 'inventory', value: inventory });
+    for (const [caller, certificate] of this.#callers) {
+      this.#introduceOn(caller, certificate);
+    }
+  }
+
+  close(): void {
+    this.#isClosing = true;
+    this.#stream?.cancel();
+  }
+
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  introduce(certificate: Uint8Array): Caller {
+    this.#lastCaller += 1;
+    this.#callers.set(this.#lastCaller, certificate);
+    this.#introduceOn(this.#lastCaller, certificate);
+    return this.#lastCaller;
+  }
+
+  farewell(caller: Caller): void {
+    if (this.#callers.delete(caller)) {
+      this.#tell({ $case: 'farewell', value: { caller } });
+    }
+  }
+
+  nextPresentation(): bigint {
+    this.#lastPresentation += 1n;
+    return this.#lastPresentation;
+  }
+
+  presentationEnded(presentation: bigint): void {
+    if (this.#isUp) {
+      this.#tell({ $case: 'presentationEnded', value: { presentation } });
+    }
+  }
+
+  ask(question: Question, onAnswer: (answer: Outcome<Grant>) => void, onLost: () => void): void {
+    if (!this.#isUp) {
+      process.nextTick(onLost);
+      return;
+    }
+    this.#queue.push({ question, onAnswer, onLost });
+    if (!this.#isFlushDue) {
+      this.#isFlushDue = true;
+      process.nextTick(() => this.#flush());
+    }
+  }
+
+  async reserve(designation: Designation): Promise<Outcome<Reservation>> {
+    const { caller, workerRef, expectedGeneration } = designation;
+    const message = await this.#request((request) => ({
+      $case: 'reserve',
+      value: { request, caller, workerRef, expectedWorkerGeneration: expectedGeneration },
+    }));
+    if (message?.$case !== 'admission') {
+      return unreachable;
+    }
+    const { verdict, authorityEpoch } = message.value;
+    if (verdict?.$case === 'reservation') {
+      const grant = toGrant(verdict.value.grant ?? GrantMessage.create(), workerRef, authorityEpoch);
+      return granted({ grant, workspace: verdict.value.workspace });
+    }
+    return verdict?.$case === 'refused' ? toRefusal(verdict) : unreachable;
+  }
+
+  async activate(attachmentRef: AttachmentRef): Promise<boolean> {
+    const message = await this.#request((request) => ({
+      $case: 'activate',
+      value: { request, attachmentRef },
+    }));
+    return message?.$case === 'recorded';
+  }
+
+  async release(attachmentRef: AttachmentRef): Promise<boolean> {
+    const message = await this.#request((request) => ({
+      $case: 'release',
+      value: { request, attachmentRef },
+    }));
+    return message?.$case === 'recorded';
+  }
+
+  isFenced(grant: Grant): boolean {
+    return grant.authorityEpoch < (this.#fenced.get(grant.workerRef) ?? 0n);
+  }
+
+  #introduceOn(caller: Caller, certificate: Uint8Array): void {
+    const value = { caller, certificate: Buffer.from(certificate) };
+    this.#tell({ $case: 'introduction', value });
+  }
+
+  #tell(message: Told): void {
+    this.#stream?.write({ message });
+  }
+
+  /** Everything queued before the send; a batch already sent is never joined. */
+  #flush(): void {
+    this.#isFlushDue = false;
+    while (this.#queue.length > 0 && this.#isUp) {
+      const asked = this.#queue.splice(0, this.#options.batchQuestionsMax);
+      this.#lastBatch += 1n;
+      this.#batches.set(this.#lastBatch, asked);
+      const questions = asked.map(({ question }) => ({
+        operation: Operation[question.operation],
+        caller: question.caller,
+        workerRef: question.workerRef,
+        expectedWorkerGeneration: question.expectedGeneration,
+        presentation: question.presentation,
+        replace: question.replace,
+      }));
+      this.#tell({ $case: 'batch', value: { batch: this.#lastBatch, questions } });
+    }
+  }
+
+  #request(of: (request: bigint) => Told): Promise<ResolveResponse['message']> {
+    if (!this.#isUp) {
+      return Promise.resolve(undefined);
+    }
+    this.#lastRequest += 1n;
+    const request = this.#lastRequest;
+    return new Promise((resolve) => {
+      this.#replies.set(request, resolve);
+      this.#tell(of(request));
+    });
+  }
+
+  #receive(stream: Stream, { message }: ResolveResponse): void {
+    if (stream !== this.#stream) {
+      return;
+    }
+    switch (message?.$case) {
+      case 'answers':
+        return this.#answer(message.value.batch, message.value.authorityEpoch, message.value.answers);
+      case 'fence':
+        return this.#fence(message.value);
+      case 'admission':
+      case 'recorded':
+        this.#replies.get(message.value.request)?.(message);
+        this.#replies.delete(message.value.request);
+        return;
+      case 'reconciled':
+        return this.#reconcile(message.value.worldIncarnation, message.value.verdicts);
+      case 'reattached':
+        return this.#events.onReattached({
+          workerRef: ref(message.value.workerRef),
+          attachmentRef: ref(message.value.attachmentRef),
+          attachmentEpoch: epoch(message.value.attachmentEpoch),
+          carrierEpoch: epoch(message.value.carrierEpoch),
+        });
+      default:
+        return;
+    }
+  }
+
+  #answer(batch: bigint, authorityEpoch: bigint, answers: readonly Answer[]): void {
+    const asked = this.#batches.get(batch) ?? [];
+    this.#batches.delete(batch);
+    for (const [index, { question, onAnswer }] of asked.entries()) {
+      const verdict = answers[index]?.verdict;
+      if (verdict?.$case === 'grant') {
+        onAnswer(granted(toGrant(verdict.value, question.workerRef, authorityEpoch)));
+      } else {
+        onAnswer(verdict === undefined ? unreachable : toRefusal(verdict));
+      }
+    }
+  }
+
+  /** Acknowledged when it is in force, on the stream it came by. */
+  #fence(fence: Fence): void {
+    const stream = this.#stream;
+    const workerRef = ref<WorkerRef>(fence.workerRef);
+    const heard = this.#fenced.get(workerRef) ?? 0n;
+    this.#fenced.set(workerRef, heard > fence.authorityEpoch ? heard : fence.authorityEpoch);
+    const scope = fence.scope === FenceScope.POSSESSION ? 'POSSESSION' : 'PRESENTATIONS';
+    const reason = closeReasonName(fence.reason) ?? 'RELEASED';
+    void this.#events.onFence({ workerRef, scope, reason }).then(() => {
+      if (stream === this.#stream) {
+        this.#tell({ $case: 'fenceAck', value: { fence: fence.fence } });
+      }
+    });
+  }
+
+  #reconcile(
+    world: string,
+    verdicts: readonly { attachmentRef: string; keep: boolean; reason: number }[],
+  ): void {
+    const isNewWorld = world !== this.#world;
+    if (isNewWorld) {
+      this.#fenced.clear();
+    }
+    this.#world = world;
+    this.#isUp = true;
+    const endings: Ending[] = verdicts
+      .filter(({ keep }) => !keep)
+      .map(({ attachmentRef, reason }) => ({
+        attachmentRef: ref(attachmentRef),
+        reason: closeReasonName(reason) ?? 'RELEASED',
+      }));
+    const presentationsEnd: CloseReasonName = isNewWorld ? 'WORLD_RESTARTED' : 'AUTHORITY_UNREACHABLE';
+    this.#options.logger.info({ endings: endings.length }, 'authority answers');
+    this.#events.onReconciled(endings, presentationsEnd);
+  }
+
+  #over(stream: Stream): void {
+    if (stream !== this.#stream) {
+      return;
+    }
+    this.#stream = undefined;
+    const wasUp = this.#isUp;
+    this.#isUp = false;
+    this.#forget();
+    if (wasUp) {
+      this.#options.logger.warn('authority does not answer');
+      this.#events.onLost();
+    }
+    if (!this.#isClosing) {
+      this.#options.clock.after(this.#options.reconnectMs, () => {
+        if (!this.#isClosing) {
+          this.open();
+        }
+      });
+    }
+  }
+
+  #forget(): void {
+    const lost = [...this.#batches.values()].flat().concat(this.#queue);
+    const replies = [...this.#replies.values()];
+    this.#batches.clear();
+    this.#queue = [];
+    this.#replies.clear();
+    for (const { onLost } of lost) {
+      onLost();
+    }
+    for (const reply of replies) {
+      reply(undefined);
+    }
+  }
+}
+
+function toGrant(message: GrantMessage, workerRef: WorkerRef, authorityEpoch: bigint): Grant {
+  return {
+    workerRef,
+    actor: message.actor,
+    workerGeneration: generation(message.workerGeneration),
+    attachmentRef: ref(message.attachmentRef),
+    attachmentEpoch: epoch(message.attachmentEpoch),
+    carrierEpoch: epoch(message.carrierEpoch),
+    peerRef: ref<PeerRef>(message.peerRef),
+    authorityEpoch,
+  };
+}
+
+/** A name that this build does not know is still a no. */
+function toRefusal(verdict: Extract<Answer['verdict'], { $case: 'refused' }>): Outcome<never> {
+  const refusal = fromRefused(verdict.value);
+  return refusal === undefined ? unreachable : { kind: 'refused', refusal };
+}
