@@ -12,3 +12,11 @@ export function granted<Value>(value: Value): Outcome<Value> {
 export function refused(reason: ReasonName, facts: Facts = {}): Outcome<never> {
   return { kind: 'refused', refusal: { reason, facts } };
 }
+
+/** Goes on with the value, or hands the refusal through. */
+export function andThen<Value, Next>(
+  outcome: Outcome<Value>,
+  next: (value: Value) => Outcome<Next>,
+): Outcome<Next> {
+  return outcome.kind === 'refused' ? outcome : next(outcome.value);
+}

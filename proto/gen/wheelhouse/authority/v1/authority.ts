@@ -544,12 +544,17 @@ export interface Reservation {
   workspace: string;
 }
 
-/** It is durable. */
+/** It is durable, unless refused. */
 export interface Recorded {
   /** The request. Set by the server. */
   request: bigint;
   /** The state after it. Set by the server. */
   authorityEpoch: bigint;
+  /**
+   * Set when an activation was not recorded, because the terminal is not held any more: it is to be
+   * ended. Set by the server.
+   */
+  refused: Refused | undefined;
 }
 
 /** Ends what hangs on a worker. To be acknowledged as soon as it is in force, never waiting for a reader. */
@@ -4006,7 +4011,7 @@ export const Reservation: MessageFns<Reservation> = {
 };
 
 function createBaseRecorded(): Recorded {
-  return { request: 0n, authorityEpoch: 0n };
+  return { request: 0n, authorityEpoch: 0n, refused: undefined };
 }
 
 export const Recorded: MessageFns<Recorded> = {
@@ -4022,6 +4027,9 @@ export const Recorded: MessageFns<Recorded> = {
         throw new globalThis.Error("value provided for field message.authorityEpoch of type uint64 too large");
       }
       writer.uint32(16).uint64(message.authorityEpoch);
+    }
+    if (message.refused !== undefined) {
+      Refused.encode(message.refused, writer.uint32(26).fork()).join();
     }
     return writer;
   },
@@ -4055,6 +4063,14 @@ export const Recorded: MessageFns<Recorded> = {
             message.authorityEpoch = reader.uint64() as bigint;
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.refused = Refused.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4076,6 +4092,9 @@ export const Recorded: MessageFns<Recorded> = {
     message.authorityEpoch = (object.authorityEpoch !== undefined && object.authorityEpoch !== null)
       ? BigInt(object.authorityEpoch)
       : 0n;
+    message.refused = (object.refused !== undefined && object.refused !== null)
+      ? Refused.fromPartial(object.refused)
+      : undefined;
     return message;
   },
 };
