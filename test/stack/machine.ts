@@ -22,6 +22,8 @@ const PLACES = {
 
 export type Tool = keyof typeof PLACES;
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
 /** As vitest hands it to a test; `skip` throws. */
 interface Skippable {
   skip(note: string): never;
@@ -29,12 +31,17 @@ interface Skippable {
 
 /** Skips the test with a reason when the machine lacks something; fails it where that must be there. */
 export function needs(test: Skippable, ...tools: readonly Tool[]): void {
-  const missing = tools.filter((tool) => !isThere(tool));
+  needsIn(process.env, test, ...tools);
+}
+
+/** The same, in an environment that is given. */
+export function needsIn(env: Environment, test: Skippable, ...tools: readonly Tool[]): void {
+  const missing = tools.filter((tool) => !isThere(tool, env));
   const [first] = missing;
   if (first === undefined) {
     return;
   }
-  const required = missing.filter((tool) => requiredTools(process.env).includes(tool));
+  const required = missing.filter((tool) => requiredTools(env).includes(tool));
   if (required.length > 0) {
     throw new Error(`${required.join(', ')} must be there (WHEELHOUSE_REQUIRE) and is not`);
   }
@@ -42,7 +49,7 @@ export function needs(test: Skippable, ...tools: readonly Tool[]): void {
 }
 
 /** The tools that must be there. Throws on a word that is none. */
-export function requiredTools(env: Readonly<Record<string, string | undefined>>): readonly Tool[] {
+export function requiredTools(env: Environment): readonly Tool[] {
   const words = (env['WHEELHOUSE_REQUIRE'] ?? '').split(',').filter((word) => word !== '');
   return words.map((word) => {
     if (!Object.hasOwn(PLACES, word)) {
@@ -53,19 +60,19 @@ export function requiredTools(env: Readonly<Record<string, string | undefined>>)
 }
 
 /** Where a tool is, or undefined. */
-export function locate(tool: Tool): string | undefined {
-  const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...PLACES[tool]];
+export function locate(tool: Tool, env: Environment = process.env): string | undefined {
+  const folders = [...(env['PATH'] ?? '').split(delimiter), ...PLACES[tool]];
   return folders.map((folder) => join(folder, tool)).find(isExecutable);
 }
 
-function isThere(tool: Tool): boolean {
+function isThere(tool: Tool, env: Environment): boolean {
   if (tool === 'linux') {
     return process.platform === 'linux';
   }
   if (tool === 'root') {
     return process.getuid?.() === 0;
   }
-  return locate(tool) !== undefined;
+  return locate(tool, env) !== undefined;
 }
 
 function isExecutable(path: string): boolean {
