@@ -1,0 +1,39 @@
+/** The two ways a call does not work for its caller: a named no, and no answer. */
+import { type ServiceError, status } from '@grpc/grpc-js';
+import { refusalOf } from '#chassis/refusal-status.js';
+import { kebab, type Refusal, sentenceOf } from '#kernel/refusal.js';
+
+/** The service ruled no, by name. */
+export class RefusedError extends Error {
+  override readonly name = 'RefusedError';
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(`${kebab(refusal.reason)}: ${sentenceOf(refusal)}`);
+    this.refusal = refusal;
+  }
+}
+
+/** The service gave no ruling: it is away, or the transport broke. What was asked may have happened. */
+export class UnreachableError extends Error {
+  override readonly name = 'UnreachableError';
+  /** Which service, and where it was looked for. */
+  readonly service: string;
+
+  constructor(service: string, message: string, cause?: unknown) {
+    super(`${service} gave no answer: ${message}`, { cause });
+    this.service = service;
+  }
+}
+
+export type CallError = RefusedError | UnreachableError;
+
+/** What a failed call means to its caller. A status without a refusal's name is never read as one. */
+export function callError(error: ServiceError, service: string): CallError {
+  const refusal = refusalOf(error);
+  if (refusal !== undefined) {
+    return new RefusedError(refusal);
+  }
+  const code = status[error.code] ?? 'UNKNOWN';
+  return new UnreachableError(service, `${code}: ${error.details}`, error);
+}
