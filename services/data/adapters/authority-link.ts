@@ -7,6 +7,8 @@
  * not answered is told that it is lost: nothing is remembered across a break.
  */
 import type { ClientDuplexStream } from '@grpc/grpc-js';
+import type { Logger } from '#chassis/logger.js';
+import { fromRefused } from '#chassis/refusal-status.js';
 import {
   type Answer,
   type AuthorityServiceClient,
@@ -17,11 +19,8 @@ import {
   type ResolveRequest,
   type ResolveResponse,
 } from '#gen/wheelhouse/authority/v1/authority.js';
-import type { Logger } from '#chassis/logger.js';
-import { fromRefused } from '#chassis/refusal-status.js';
 import type { Clock } from '#kernel/clock.js';
 import { granted, type Outcome, refused } from '#kernel/outcome.js';
-import { type CloseReasonName, closeReasonName } from '#kernel/refusal.js';
 import {
   type AttachmentRef,
   epoch,
@@ -30,6 +29,7 @@ import {
   ref,
   type WorkerRef,
 } from '#kernel/refs.js';
+import { type CloseReasonName, closeReasonName } from '#kernel/refusal.js';
 import type { Grant } from '../domain/basis.js';
 import type {
   AuthorityLink,
@@ -163,7 +163,11 @@ export class ResolveStream implements AuthorityLink {
     }
     const { verdict, authorityEpoch } = message.value;
     if (verdict?.$case === 'reservation') {
-      const grant = toGrant(verdict.value.grant ?? GrantMessage.create(), workerRef, authorityEpoch);
+      const grant = toGrant(
+        verdict.value.grant ?? GrantMessage.create(),
+        workerRef,
+        authorityEpoch,
+      );
       return granted({ grant, workspace: verdict.value.workspace });
     }
     return verdict?.$case === 'refused' ? toRefusal(verdict) : unreachable;
@@ -235,7 +239,11 @@ export class ResolveStream implements AuthorityLink {
     }
     switch (message?.$case) {
       case 'answers':
-        return this.#answer(message.value.batch, message.value.authorityEpoch, message.value.answers);
+        return this.#answer(
+          message.value.batch,
+          message.value.authorityEpoch,
+          message.value.answers,
+        );
       case 'fence':
         return this.#fence(message.value);
       case 'admission':
@@ -301,7 +309,9 @@ export class ResolveStream implements AuthorityLink {
         attachmentRef: ref(attachmentRef),
         reason: closeReasonName(reason) ?? 'RELEASED',
       }));
-    const presentationsEnd: CloseReasonName = isNewWorld ? 'WORLD_RESTARTED' : 'AUTHORITY_UNREACHABLE';
+    const presentationsEnd: CloseReasonName = isNewWorld
+      ? 'WORLD_RESTARTED'
+      : 'AUTHORITY_UNREACHABLE';
     this.#options.logger.info({ endings: endings.length }, 'authority answers');
     this.#events.onReconciled(endings, presentationsEnd);
   }

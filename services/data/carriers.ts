@@ -1,0 +1,112 @@
+/** Every terminal of this node, and what authority says about them. */
+import type { Logger } from '#chassis/logger.js';
+import type { AttachmentRef, WorkerRef } from '#kernel/refs.js';
+import type { CloseReasonName } from '#kernel/refusal.js';
+import type { Carrier } from './carrier.js';
+import type { Carried, Ending, FenceOrder, LinkEvents, Reattachment } from './domain/link.js';
+
+export class Carriers implements LinkEvents {
+  readonly #logger: Logger;
+  /** By worker, while authority answers for the terminal. */
+  readonly #attached = new Map<WorkerRef, Carrier>();
+  /** Also those that are ending: until nothing of them is left. */
+  readonly #all = new Set<Carrier>();
+  readonly #onStatus = new Set<() => void>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** Terminals that still have a process or a descriptor. */
+  get count(): number {
+    return this.#all.size;
+  }
+
+  add(carrier: Carrier): void {
+    this.#attached.set(carrier.basis.workerRef, carrier);
+    this.#all.add(carrier);
+    this.statusChanged();
+  }
+
+  detach(carrier: Carrier): void {
+    const { workerRef } = carrier.basis;
+    if (this.#attached.get(workerRef) === carrier) {
+      this.#attached.delete(workerRef);
+    }
+    this.statusChanged();
+  }
+
+  remove(carrier: Carrier): void {
+    this.#all.delete(carrier);
+  }
+
+  attachedAt(workerRef: WorkerRef): Carrier | undefined {
+    return this.#attached.get(workerRef);
+  }
+
+  attached(): readonly Carrier[] {
+    return [...this.#attached.values()];
+  }
+
+  /** Calls whenever presented, held or attached has changed. */
+  watchStatus(call: () => void): Disposable {
+    this.#onStatus.add(call);
+    return { [Symbol.dispose]: () => this.#onStatus.delete(call) };
+  }
+
+  statusChanged(): void {
+    for (const call of this.#onStatus) {
+      call();
+    }
+  }
+
+  /** Ends everything by name; programs get SIGHUP. */
+  end(reason: CloseReasonName): void {
+    for (const carrier of [...this.#all]) {
+      carrier.endPossession(reason);
+    }
+  }
+
+  carried(): readonly Carried[] {
+    return this.attached().map(({ basis }) => basis);
+  }
+
+  onReconciled(endings: readonly Ending[], presentationsEnd: CloseReasonName): void {
+    for (const carrier of this.#all) {
+      carrier.endPresentation(presentationsEnd);
+    }
+    const byRef = new Map<AttachmentRef, CloseReasonName>(
+      endings.map(({ attachmentRef, reason }) => [attachmentRef, reason]),
+    );
+    for (const carrier of this.attached()) {
+      const reason = byRef.get(carrier.basis.attachmentRef);
+      if (reason !== undefined) {
+        this.#logger.info({ reason }, 'terminal ended by authority');
+        carrier.endPossession(reason);
+      }
+    }
+  }
+
+  onLost(): void {
+    for (const carrier of this.#all) {
+      carrier.authorityLost();
+    }
+  }
+
+  async onFence({ workerRef, scope, reason }: FenceOrder): Promise<void> {
+    const carriers = [...this.#all].filter(({ basis }) => basis.workerRef === workerRef);
+    await Promise.all(carriers.map((carrier) => carrier.fencePresentations(reason)));
+    if (scope === 'POSSESSION') {
+      for (const carrier of carriers) {
+        carrier.endPossession(reason);
+      }
+    }
+  }
+
+  onReattached(reattachment: Reattachment): void {
+    const carrier = this.#attached.get(reattachment.workerRef);
+    if (carrier?.basis.attachmentRef === reattachment.attachmentRef) {
+      carrier.reattached(reattachment);
+    }
+  }
+}

@@ -1,0 +1,16 @@
+/** What every RPC of this node works with. */
+import type { Logger } from '#chassis/logger.js';
+import type { Clock } from '#kernel/clock.js';
+import type { Carriers } from './carriers.js';
+import type { DataConfig } from './config.js';
+import type { AuthorityLink } from './domain/link.js';
+import type { TerminalHost } from './domain/terminal.js';
+
+export interface Node {
+  readonly link: AuthorityLink;
+  readonly carriers: Carriers;
+  readonly host: TerminalHost;
+  readonly clock: Clock;
+  readonly config: DataConfig;
+  readonly logger: Logger;
+}

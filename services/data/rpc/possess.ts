@@ -1,0 +1,180 @@
+/**
+ * Possess: an agent's program in a terminal, for as long as the stream lives.
+ *
+ * reserve (durable) → spawn → activate (durable) → Opened. Whatever fails in between gives the
+ * reservation back. The command and its environment go to the program and nowhere else.
+ */
+import type { handleBidiStreamingCall, ServerDuplexStream } from '@grpc/grpc-js';
+import { callerOf } from '#chassis/grpc-server.js';
+import { ServerStream } from '#chassis/server-stream.js';
+import type { PossessOpen, PossessRequest, PossessResponse } from '#gen/wheelhouse/data/v1/data.js';
+import { granted, type Outcome, refused } from '#kernel/outcome.js';
+import { generation, ref } from '#kernel/refs.js';
+import type { Refusal } from '#kernel/refusal.js';
+import type { OutputFrameMessage } from '../adapters/output-frame.js';
+import { toProgram } from '../adapters/program.js';
+import { SpawnFault } from '../adapters/terminal-host.js';
+import { Carrier } from '../carrier.js';
+import type { Designation, Reservation } from '../domain/link.js';
+import type { TerminalSpec } from '../domain/terminal.js';
+import type { Node } from '../node.js';
+import type { PossessStream } from './possessor.js';
+import { toGeometry, toWindowBytes } from './wire.js';
+
+type Response = PossessResponse | OutputFrameMessage;
+
+export function possess(node: Node): handleBidiStreamingCall<PossessRequest, Response> {
+  return (call: ServerDuplexStream<PossessRequest, Response>) => {
+    const stream: PossessStream = new ServerStream(call);
+    const caller = callerOf(call);
+    if (caller.kind === 'refused') {
+      return stream.refuse(caller.refusal);
+    }
+    new PossessCall(node, stream, caller.value.certificate).attach();
+  };
+}
+
+/** One call from its first message on. */
+class PossessCall {
+  readonly #node: Node;
+  readonly #stream: PossessStream;
+  readonly #certificate: Uint8Array;
+  #hasAsked = false;
+  #carrier: Carrier | undefined;
+
+  constructor(node: Node, stream: PossessStream, certificate: Uint8Array) {
+    this.#node = node;
+    this.#stream = stream;
+    this.#certificate = certificate;
+  }
+
+  attach(): void {
+    this.#stream.attach({
+      onMessage: (message) => this.#hear(message),
+      onHalfClose: () => this.#leave(),
+      onGone: () => this.#carrier?.abandon(),
+    });
+  }
+
+  #hear(message: PossessRequest): void {
+    const { operation } = message;
+    if (operation?.$case === 'open' && !this.#hasAsked) {
+      this.#hasAsked = true;
+      void this.#open(operation.value);
+      return;
+    }
+    if (operation === undefined) {
+      return; // an operation of a newer client: ignored
+    }
+    if (this.#carrier === undefined) {
+      const rule = 'the first message, once, and the rest only after Opened';
+      return this.#stream.refuse({ reason: 'REQUEST_INVALID', facts: { field: 'open', rule } });
+    }
+    this.#carrier.possessor.hear(message);
+  }
+
+  /** An agent that says it is done lets its terminal go. */
+  #leave(): void {
+    if (this.#carrier === undefined) {
+      this.#stream.end();
+    } else {
+      this.#carrier.abandon();
+    }
+  }
+
+  async #open(open: PossessOpen): Promise<void> {
+    const { link } = this.#node;
+    const geometry = toGeometry(open.geometry);
+    if (geometry.kind === 'refused') {
+      return this.#stream.refuse(geometry.refusal);
+    }
+    const designation: Designation = {
+      caller: link.introduce(this.#certificate),
+      workerRef: ref(open.workerRef),
+      expectedGeneration: generation(open.expectedWorkerGeneration),
+    };
+    const admitted = this.#admit();
+    const reserved = admitted.kind === 'refused' ? admitted : await link.reserve(designation);
+    if (reserved.kind === 'refused') {
+      return this.#refuse(designation, reserved.refusal);
+    }
+    const { grant, workspace } = reserved.value;
+    const program = await toProgram(open, workspace, geometry.value, this.#node.config);
+    const started =
+      program.kind === 'refused'
+        ? program
+        : this.#start(open, designation, reserved.value, program.value);
+    if (started.kind === 'refused') {
+      await link.release(grant.attachmentRef);
+      return this.#refuse(designation, started.refusal);
+    }
+    await this.#begin(started.value);
+  }
+
+  #admit(): Outcome<void> {
+    const { carriers, config } = this.#node;
+    return carriers.count < config.terminalsMax
+      ? granted(undefined)
+      : refused('TERMINALS_EXHAUSTED', { terminalsMax: String(config.terminalsMax) });
+  }
+
+  /** Compared with what was fenced since the reservation, in the same turn in which it is started. */
+  #start(
+    open: PossessOpen,
+    designation: Designation,
+    { grant }: Reservation,
+    spec: TerminalSpec,
+  ): Outcome<Carrier> {
+    const { link, clock, config, carriers, host } = this.#node;
+    if (link.isFenced(grant) || this.#stream.isOver) {
+      return refused('WORKER_CLOSED', { worker: designation.workerRef });
+    }
+    const { windowBytesDefault, windowBytesMax } = config;
+    const windowBytes = toWindowBytes(open.windowBytes, windowBytesDefault, windowBytesMax);
+    const possessor = {
+      stream: this.#stream,
+      link,
+      clock,
+      config,
+      designation,
+      windowBytes,
+      isHeadless: open.headless,
+    };
+    try {
+      const carrier = new Carrier({
+        basis: grant,
+        link,
+        clock,
+        config,
+        possessor,
+        spawn: (events) => host.spawn(spec, events),
+        onDetached: (gone) => carriers.detach(gone),
+        onStatus: () => carriers.statusChanged(),
+        onGone: (gone) => carriers.remove(gone),
+      });
+      carriers.add(carrier);
+      this.#carrier = carrier;
+      return granted(carrier);
+    } catch (error) {
+      if (error instanceof SpawnFault) {
+        return refused('SPAWN_FAILED', { cause: 'refused-by-system', file: open.argv[0] ?? '' });
+      }
+      throw error;
+    }
+  }
+
+  async #begin(carrier: Carrier): Promise<void> {
+    const isKnown = await this.#node.link.activate(carrier.basis.attachmentRef);
+    if (!isKnown) {
+      return carrier.endPossession('AUTHORITY_UNREACHABLE');
+    }
+    if (!carrier.possessor.isClosed) {
+      carrier.begin(carrier.terminal.geometry() ?? { rows: 0, cols: 0 });
+    }
+  }
+
+  #refuse(designation: Designation, refusal: Refusal): void {
+    this.#node.link.farewell(designation.caller);
+    this.#stream.refuse(refusal);
+  }
+}

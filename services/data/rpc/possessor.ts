@@ -1,0 +1,288 @@
+/**
+ * Drives one possession over its stream: the agent's output, its input and the size of its terminal.
+ */
+
+import { toRefused } from '#chassis/refusal-status.js';
+import type { ServerStream } from '#chassis/server-stream.js';
+import type { PossessRequest, PossessResponse } from '#gen/wheelhouse/data/v1/data.js';
+import type { Clock } from '#kernel/clock.js';
+import type { CloseReasonName, Refusal } from '#kernel/refusal.js';
+import { OutputFrameMessage } from '../adapters/output-frame.js';
+import type { DataConfig } from '../config.js';
+import {
+  emptyLine,
+  type InputLine,
+  type LineEffect,
+  type LineInput,
+  stepLine,
+} from '../domain/input-line.js';
+import type { AuthorityLink, Designation } from '../domain/link.js';
+import type { GeometryMark, Handover } from '../domain/output-reader.js';
+import {
+  neededSeq,
+  openPossession,
+  type Possession,
+  type PossessionEffect,
+  type PossessionInput,
+  stepPossession,
+} from '../domain/possession.js';
+import type { Exit, Geometry, Terminal } from '../domain/terminal.js';
+import { closedMessage, endMessage, fromMark, toGeometry } from './wire.js';
+
+export type PossessStream = ServerStream<PossessRequest, PossessResponse | OutputFrameMessage>;
+
+export interface PossessorParts {
+  readonly stream: PossessStream;
+  readonly link: AuthorityLink;
+  readonly clock: Clock;
+  readonly config: DataConfig;
+  readonly designation: Designation;
+  readonly windowBytes: number;
+  readonly isHeadless: boolean;
+}
+
+/** What the possessor needs of the terminal's owner. */
+export interface Owner {
+  readonly terminal: Terminal;
+  /** The terminal has another size from here on. */
+  onResized(geometry: Geometry): void;
+  /** The possession's place has changed: room may be made. */
+  onPossessorMoved(): void;
+  /** The possession is over; whatever is left of the terminal ends with it. */
+  onPossessorClosed(): void;
+}
+
+export class Possessor {
+  readonly #parts: PossessorParts;
+  readonly #owner: Owner;
+  #state: Possession;
+  #line: InputLine = emptyLine;
+  readonly #lineInputs: LineInput[] = [];
+  #isLineStepping = false;
+  #blockTimer: Disposable | undefined;
+  #lingerTimer: Disposable | undefined;
+  /** The newest size asked for and not decided: older ones have given way to it. */
+  #resizing: { readonly request: bigint; readonly geometry: Geometry } | undefined;
+  #isAskingResize = false;
+
+  constructor(parts: PossessorParts, owner: Owner) {
+    this.#parts = parts;
+    this.#owner = owner;
+    this.#state = openPossession({
+      windowBytes: parts.windowBytes,
+      frameBytesMax: parts.config.frameBytesMax,
+      isHeadless: parts.isHeadless,
+    });
+  }
+
+  /** First position this reader still needs kept. */
+  get neededSeq(): bigint {
+    return neededSeq(this.#state);
+  }
+
+  get isClosed(): boolean {
+    return this.#state.closed !== undefined;
+  }
+
+  begin(geometry: Geometry): void {
+    const { stream, windowBytes } = this.#parts;
+    const value = { outSeq: 0n, geometry: { ...geometry }, windowBytes };
+    stream.send({ event: { $case: 'opened', value } });
+  }
+
+  progressed(producedSeq: bigint, end: Exit | undefined): void {
+    this.#step({ kind: 'progressed', producedSeq, end });
+  }
+
+  resized(mark: GeometryMark): void {
+    this.#step({ kind: 'resized', mark });
+  }
+
+  mayEnd(): void {
+    this.#step({ kind: 'may-end' });
+  }
+
+  end(reason: CloseReasonName): void {
+    this.#step({ kind: 'ended', reason });
+  }
+
+  /** The stream is over: an open possession ends here (DESIGN 6, Possess). */
+  gone(): void {
+    this.end('RELEASED');
+    this.#lingerTimer?.[Symbol.dispose]();
+  }
+
+  writable(): void {
+    this.#stepLine({ kind: 'writable' });
+  }
+
+  /** One message of the agent's, after `open`. */
+  hear({ operation }: PossessRequest): void {
+    switch (operation?.$case) {
+      case 'ack':
+        this.#step({ kind: 'acked', nextSeq: operation.value.nextSeq });
+        return this.#owner.onPossessorMoved();
+      case 'input':
+        return this.#stepLine({ kind: 'frame', ...operation.value });
+      case 'resize':
+        return this.#hearResize(operation.value.request, operation.value.geometry);
+      case 'open':
+        return this.end('PROTOCOL_VIOLATION');
+      case undefined:
+        return; // an operation of a newer client: ignored
+    }
+  }
+
+  #step(input: PossessionInput): void {
+    const { state, effects } = stepPossession(this.#state, input);
+    this.#state = state;
+    for (const effect of effects) {
+      this.#perform(effect);
+    }
+  }
+
+  #perform(effect: PossessionEffect): void {
+    switch (effect.kind) {
+      case 'hand-over':
+        return this.#handOver(effect.handover);
+      case 'close':
+        return this.#close(effect.reason);
+    }
+  }
+
+  #handOver(handover: Handover): void {
+    const { stream } = this.#parts;
+    const { terminal } = this.#owner;
+    switch (handover.kind) {
+      case 'frame':
+        return stream.send(
+          new OutputFrameMessage(terminal, handover.fromSeq, handover.lengthBytes),
+          () => {
+            this.#step({ kind: 'confirmed' });
+            this.#owner.onPossessorMoved();
+          },
+        );
+      case 'geometry':
+        return stream.send({ event: { $case: 'geometry', value: fromMark(handover.mark) } });
+      case 'end':
+        return stream.send({
+          event: { $case: 'end', value: endMessage(handover.outSeq, handover.exit) },
+        });
+    }
+  }
+
+  #close(reason: CloseReasonName): void {
+    const { stream, clock, config, link, designation } = this.#parts;
+    this.#blockTimer?.[Symbol.dispose]();
+    link.farewell(designation.caller);
+    const value = closedMessage(reason, this.#state.reader, this.#owner.terminal);
+    stream.send({ event: { $case: 'closed', value } });
+    stream.end();
+    this.#lingerTimer = clock.after(config.lingerMs, () => stream.reset());
+    this.#owner.onPossessorClosed();
+  }
+
+  /** Inputs in order, one after another: a write may be answered by the next before it returns. */
+  #stepLine(input: LineInput): void {
+    this.#lineInputs.push(input);
+    if (this.#isLineStepping) {
+      return;
+    }
+    this.#isLineStepping = true;
+    for (let next = this.#lineInputs.shift(); next !== undefined; next = this.#lineInputs.shift()) {
+      const { state, effects } = stepLine(this.#line, next, this.#parts.config);
+      this.#line = state;
+      for (const effect of effects) {
+        this.#performLine(effect);
+      }
+    }
+    this.#isLineStepping = false;
+  }
+
+  #performLine(effect: LineEffect): void {
+    const { stream, clock, config } = this.#parts;
+    switch (effect.kind) {
+      case 'ask':
+        return this.#askInput(effect.question);
+      case 'write':
+        return this.#stepLine({ kind: 'wrote', bytes: this.#owner.terminal.write(effect.payload) });
+      case 'ack':
+        return stream.send({ event: { $case: 'inputAck', value: { nextSeq: effect.nextSeq } } });
+      case 'refuse':
+        return this.#refuse(effect.refusal, 0n);
+      case 'block-began':
+        this.#blockTimer = clock.after(config.inputBlockMs, () =>
+          this.#stepLine({ kind: 'block-spent' }),
+        );
+        return;
+      case 'block-ended':
+        return this.#blockTimer?.[Symbol.dispose]();
+      case 'pause':
+        return stream.pause();
+      case 'resume':
+        return stream.resume();
+    }
+  }
+
+  #askInput(question: number): void {
+    const { link, designation } = this.#parts;
+    link.ask(
+      { ...designation, operation: 'AGENT_INPUT', presentation: 0n, replace: false },
+      (answer) => this.#stepLine({ kind: 'answered', question, answer }),
+      () =>
+        this.#stepLine({
+          kind: 'answered',
+          question,
+          answer: { kind: 'refused', refusal: { reason: 'AUTHORITY_UNREACHABLE', facts: {} } },
+        }),
+    );
+  }
+
+  #hearResize(request: bigint, message: Parameters<typeof toGeometry>[0]): void {
+    const geometry = toGeometry(message);
+    if (geometry.kind === 'refused') {
+      return this.#refuse(geometry.refusal, request);
+    }
+    this.#resizing = { request, geometry: geometry.value };
+    if (!this.#isAskingResize) {
+      this.#askResize();
+    }
+  }
+
+  #askResize(): void {
+    const { link, designation } = this.#parts;
+    const asked = this.#resizing;
+    this.#isAskingResize = true;
+    link.ask(
+      { ...designation, operation: 'AGENT_RESIZE', presentation: 0n, replace: false },
+      (answer) => {
+        this.#isAskingResize = false;
+        if (answer.kind === 'refused') {
+          return this.#refuse(answer.refusal, asked?.request ?? 0n);
+        }
+        if (this.#resizing !== undefined && this.#resizing !== asked) {
+          return this.#askResize();
+        }
+        this.#resizing = undefined;
+        this.#resize(asked);
+      },
+      () => {
+        this.#isAskingResize = false;
+        this.#refuse({ reason: 'AUTHORITY_UNREACHABLE', facts: {} }, asked?.request ?? 0n);
+      },
+    );
+  }
+
+  #resize(asked: { readonly request: bigint; readonly geometry: Geometry } | undefined): void {
+    const applied = asked === undefined ? undefined : this.#owner.terminal.resize(asked.geometry);
+    if (applied !== undefined) {
+      return this.#owner.onResized(applied);
+    }
+    this.#refuse({ reason: 'CARRIER_NOT_ATTACHED', facts: {} }, asked?.request ?? 0n);
+  }
+
+  #refuse(refusal: Refusal, request: bigint): void {
+    const value = toRefused(refusal, request);
+    this.#parts.stream.send({ event: { $case: 'refused', value } });
+  }
+}

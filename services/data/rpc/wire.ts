@@ -1,0 +1,65 @@
+/** Domain values as messages, for both streams of this plane. */
+
+import { toCloseReason } from '#chassis/refusal-status.js';
+import type {
+  Closed,
+  End,
+  Exit as ExitMessage,
+  GeometryChanged,
+  Geometry as GeometryMessage,
+} from '#gen/wheelhouse/data/v1/data.js';
+import { granted, type Outcome, refused } from '#kernel/outcome.js';
+import type { CloseReasonName } from '#kernel/refusal.js';
+import type { GeometryMark, OutputReader } from '../domain/output-reader.js';
+import type { Exit, Geometry, Terminal } from '../domain/terminal.js';
+
+/** The kernel keeps 16 bits of each and wraps in silence. */
+const CELLS_MAX = 65_535;
+
+/** Refuses GEOMETRY_INVALID. */
+export function toGeometry(message: GeometryMessage | undefined): Outcome<Geometry> {
+  const { rows, cols } = message ?? { rows: 0, cols: 0 };
+  const isValid = rows >= 1 && rows <= CELLS_MAX && cols >= 1 && cols <= CELLS_MAX;
+  return isValid
+    ? granted({ rows, cols })
+    : refused('GEOMETRY_INVALID', {
+        rows: String(rows),
+        cols: String(cols),
+        cellsMax: String(CELLS_MAX),
+      });
+}
+
+/** A window of 0 is the server's own choice; a larger one than allowed is cut to that. */
+export function toWindowBytes(asked: number, fallback: number, max: number): number {
+  return asked === 0 ? fallback : Math.min(Math.max(asked, 1), max);
+}
+
+export function fromExit(exit: Exit): ExitMessage {
+  return exit.kind === 'code'
+    ? { how: { $case: 'code', value: exit.code } }
+    : { how: { $case: 'signal', value: exit.signal } };
+}
+
+export function fromMark(mark: GeometryMark): GeometryChanged {
+  return { outSeq: mark.outSeq, geometry: { ...mark.geometry } };
+}
+
+export function endMessage(outSeq: bigint, exit: Exit): End {
+  return { outSeq, exit: fromExit(exit) };
+}
+
+/** The positions at which a stream stands when it closes (law B2). */
+export function closedMessage(
+  reason: CloseReasonName,
+  reader: OutputReader,
+  terminal: Terminal,
+): Closed {
+  const { end } = terminal;
+  return {
+    reason: toCloseReason(reason),
+    ackedSeq: reader.window.ackedSeq,
+    sentSeq: reader.window.sentSeq,
+    producedSeq: terminal.producedSeq,
+    exit: end === undefined ? undefined : fromExit(end),
+  };
+}

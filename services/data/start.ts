@@ -1,0 +1,69 @@
+/** Assembles the data service out of its parts. */
+
+import { clientCredentials, clientOptions } from '#chassis/grpc-client.js';
+import { startServer } from '#chassis/grpc-server.js';
+import { readIdentity } from '#chassis/identity-files.js';
+import type { Running } from '#chassis/lifecycle.js';
+import type { Logger } from '#chassis/logger.js';
+import { randomNames } from '#chassis/random-names.js';
+import { systemClock } from '#chassis/system-clock.js';
+import { AuthorityServiceClient } from '#gen/wheelhouse/authority/v1/authority.js';
+import { ResolveStream } from './adapters/authority-link.js';
+import { startTerminalHost, type TerminalHostOptions } from './adapters/terminal-host.js';
+import { Carriers } from './carriers.js';
+import type { DataConfig } from './config.js';
+import type { Node } from './node.js';
+import { dataService } from './service.js';
+
+/**
+ * Starts one data node: listens, and asks authority for as long as it runs.
+ *
+ * Does not wait for authority: until it answers, everything is refused AUTHORITY_UNREACHABLE.
+ */
+export async function start(config: DataConfig, logger: Logger): Promise<Running> {
+  const own = readIdentity(config.stateDir, 'service', `data.${config.node}`);
+  const clock = systemClock;
+  const host = startTerminalHost(hostOptions(config));
+  const carriers = new Carriers(logger);
+  const credentials = clientCredentials(own.identity, own.rootPem, { plane: 'authority' });
+  const client = new AuthorityServiceClient(config.authority, credentials, clientOptions);
+  let endpoint = config.advertise;
+  const link = new ResolveStream(
+    {
+      client,
+      clock,
+      logger,
+      dataIncarnation: randomNames.fresh('dn'),
+      endpoint: () => endpoint,
+      reconnectMs: config.reconnectMs,
+      batchQuestionsMax: config.batchQuestionsMax,
+    },
+    carriers,
+  );
+  const node: Node = { link, carriers, host, clock, config, logger };
+  const { identity, rootPem } = own;
+  const server = await startServer([dataService(node)], {
+    listen: config.listen,
+    identity,
+    rootPem,
+    clock,
+  });
+  endpoint ||= `${config.listen.slice(0, config.listen.lastIndexOf(':'))}:${server.port}`;
+  link.open();
+  return {
+    ready: { service: 'data', node: config.node, port: server.port },
+    drain: async () => {
+      carriers.end('DRAINING');
+      await Promise.all([server.drain(config.drainMs), host[Symbol.asyncDispose]()]);
+      link.close();
+      client.close();
+    },
+  };
+}
+
+function hostOptions(config: DataConfig): TerminalHostOptions {
+  const { ringBytes, terminalUid, terminalGid } = config;
+  return terminalUid === -1
+    ? { ringBytes }
+    : { ringBytes, runAs: { uid: terminalUid, gid: terminalGid } };
+}
