@@ -25,6 +25,8 @@ const checkout = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 /** The product's own compiled output, from the sources as from dist. */
 export const ownDist = checkout.endsWith('/dist') ? checkout : join(checkout, 'dist');
 
+/** What data logs when authority has answered its inventory. */
+const JOINED = 'authority answers';
 const NODE_NAME = 'local';
 /** A leaving program has 2 s, its killing 8 s at most. */
 const LEFT_MS = 10_000;
@@ -54,6 +56,7 @@ class ProcessStack implements Stack {
   readonly #settings: NonNullable<StackOptions['settings']>;
   readonly #running = new Map<Plane, ServiceProcess>();
   readonly #logs = { authority: '', data: '' };
+  #joinedFrom = 0;
 
   constructor(folder: string, options: StackOptions) {
     this.#folder = folder;
@@ -68,6 +71,7 @@ class ProcessStack implements Stack {
       await this.restart(plane);
     }
     announceEndpoints(this.stateDir, this.endpoints);
+    await this.joined();
   }
 
   identityFor(role: Parameters<Stack['identityFor']>[0], name: string) {
@@ -89,11 +93,18 @@ class ProcessStack implements Stack {
 
   async restart(plane: Plane): Promise<void> {
     await this.#running.get(plane)?.ended();
+    this.#joinedFrom = this.#logs.data.length;
     const service = await ServiceProcess.start(this.#spec(plane), (text) => {
       this.#logs[plane] += text;
     });
     this.#running.set(plane, service);
     this.endpoints[plane] = `127.0.0.1:${service.port}`;
+  }
+
+  async joined(): Promise<void> {
+    await eventually('data has found authority', () => {
+      return this.#logs.data.includes(JOINED, this.#joinedFrom);
+    });
   }
 
   pause(plane: Plane): void {

@@ -26,8 +26,10 @@ export interface Stack extends AsyncDisposable {
   crash(plane: Plane): Promise<void>;
   /** Asks a plane to drain and waits until it has ended. */
   drain(plane: Plane): Promise<void>;
-  /** Starts a plane that has ended, on the port it had. */
+  /** Starts a plane that has ended, on the port it had. Returns when it is ready. */
   restart(plane: Plane): Promise<void>;
+  /** Waits until data and authority, whichever was started last, have found each other. */
+  joined(): Promise<void>;
   /** Stops a plane where it stands, its sockets open. */
   pause(plane: Plane): void;
   resume(plane: Plane): void;

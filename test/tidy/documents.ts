@@ -22,7 +22,7 @@ export const planesListTheirRpcs: Rule = {
     [...rpcsOf(project)].flatMap(([plane, names]) => {
       const readme = project.get(`services/${plane}/README.md`) ?? '';
       return names
-        .filter((name) => !readme.includes(`\`${name}\``))
+        .filter((name) => !new RegExp(`\\b${name}\\b`).test(readme))
         .map((name) => `services/${plane}/README.md does not list ${name}`);
     }),
   breach: {
