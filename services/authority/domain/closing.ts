@@ -1,0 +1,120 @@
+/**
+ * One worker's closing: presentations first, then the possession, then done (law P7).
+ *
+ *   awaiting-node ──node-ready──► fencing presentations ──acked──► fencing possession ──acked──► finished
+ *        ▲                              │                               │
+ *        └────────── node-gone ─────────┴───────────────────────────────┘
+ *
+ * The deadline is of one attempt on one stream: when it passes unacknowledged, the node is cut off and
+ * whoever waits is told `fenced-by-disconnect`. The closing itself goes on with the node's next stream.
+ */
+import { assertNever } from '#kernel/bug.js';
+import type { Step } from '#kernel/stepper.js';
+import type { FenceScope } from './effect.js';
+
+/** What was acknowledged when a wait was over. */
+export type Fencing = 'fenced' | 'fenced-by-disconnect';
+
+export type ClosingState =
+  | { readonly kind: 'awaiting-node' }
+  | { readonly kind: 'fencing'; readonly scope: FenceScope }
+  | { readonly kind: 'finished' };
+
+export type ClosingInput =
+  /** The node's stream serves. */
+  | { readonly kind: 'node-ready' }
+  | { readonly kind: 'acked'; readonly scope: FenceScope }
+  | { readonly kind: 'node-gone' }
+  /** The attempt's time is up. */
+  | { readonly kind: 'deadline' };
+
+export type ClosingEffect =
+  | { readonly kind: 'send-fence'; readonly scope: FenceScope }
+  /** Starts the time of an attempt, unless it runs. */
+  | { readonly kind: 'arm-deadline' }
+  | { readonly kind: 'cut-node' }
+  /** Tells whoever waits that the node did not acknowledge. */
+  | { readonly kind: 'report-disconnect' }
+  /** All is acknowledged: the worker may be closed. */
+  | { readonly kind: 'finish' }
+  /** Tells whoever waits that all is acknowledged, though the disk has not taken the end yet. */
+  | { readonly kind: 'report-fenced' };
+
+export type ClosingStep = Step<ClosingState, ClosingEffect>;
+
+const awaitingNode: ClosingState = { kind: 'awaiting-node' };
+
+/** Where a closing starts: nothing to fence, a node to fence, or a node to wait for. */
+export function beginClosing(given: {
+  readonly isAttached: boolean;
+  readonly isNodeConnected: boolean;
+}): ClosingStep {
+  if (!given.isAttached) {
+    return { state: { kind: 'finished' }, effects: [{ kind: 'finish' }] };
+  }
+  return given.isNodeConnected
+    ? fence('PRESENTATIONS')
+    : { state: awaitingNode, effects: [{ kind: 'report-disconnect' }] };
+}
+
+export function stepClosing(state: ClosingState, input: ClosingInput): ClosingStep {
+  switch (state.kind) {
+    case 'finished':
+      return { state, effects: input.kind === 'deadline' ? [{ kind: 'report-fenced' }] : [] };
+    case 'awaiting-node':
+      return whileAwaiting(state, input);
+    case 'fencing':
+      return whileFencing(state, input);
+    default:
+      return assertNever(state);
+  }
+}
+
+function whileAwaiting(state: ClosingState, input: ClosingInput): ClosingStep {
+  switch (input.kind) {
+    case 'node-ready':
+      return fence('PRESENTATIONS');
+    case 'deadline':
+      return { state, effects: [{ kind: 'report-disconnect' }] };
+    case 'acked':
+    case 'node-gone':
+      return { state, effects: [] };
+    default:
+      return assertNever(input);
+  }
+}
+
+function whileFencing(
+  state: Extract<ClosingState, { readonly kind: 'fencing' }>,
+  input: ClosingInput,
+): ClosingStep {
+  switch (input.kind) {
+    case 'acked':
+      return input.scope === state.scope ? afterAck(state.scope) : { state, effects: [] };
+    case 'node-ready':
+      // A newer stream: what was sent on the older one counts for nothing.
+      return fence('PRESENTATIONS');
+    case 'node-gone':
+      return { state: awaitingNode, effects: [] };
+    case 'deadline':
+      return {
+        state: awaitingNode,
+        effects: [{ kind: 'cut-node' }, { kind: 'report-disconnect' }],
+      };
+    default:
+      return assertNever(input);
+  }
+}
+
+function fence(scope: FenceScope): ClosingStep {
+  return {
+    state: { kind: 'fencing', scope },
+    effects: [{ kind: 'send-fence', scope }, { kind: 'arm-deadline' }],
+  };
+}
+
+function afterAck(scope: FenceScope): ClosingStep {
+  return scope === 'PRESENTATIONS'
+    ? fence('POSSESSION')
+    : { state: { kind: 'finished' }, effects: [{ kind: 'finish' }] };
+}

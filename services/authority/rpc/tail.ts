@@ -1,0 +1,54 @@
+/** Tail: every durable fact after an index, then those to come, in order and not faster than they are taken. */
+import type { ServerWritableStream } from '@grpc/grpc-js';
+import { ServerFeed } from '#chassis/server-feed.js';
+import type { TailRequest, TailResponse } from '#gen/wheelhouse/authority/v1/authority.js';
+import type { Room } from './room.js';
+
+export function tail(room: Room): (call: ServerWritableStream<TailRequest, TailResponse>) => void {
+  return (call) => new Tailing(room, call).pump();
+}
+
+/** One reader: a page is handed over, and the next is read when the transport has taken it. */
+class Tailing {
+  readonly #room: Room;
+  readonly #feed: ServerFeed<TailResponse>;
+  readonly #following: Disposable;
+  #nextAfter: bigint;
+  #isBusy = false;
+
+  constructor(room: Room, call: ServerWritableStream<TailRequest, TailResponse>) {
+    this.#room = room;
+    this.#nextAfter = call.request.afterIndex;
+    this.#feed = new ServerFeed(call, () => this.#leave());
+    this.#following = room.authority.follow(() => this.pump());
+    room.streams.enter(this.#feed);
+  }
+
+  pump(): void {
+    if (this.#isBusy || this.#feed.isOver) {
+      return;
+    }
+    const rows = this.#room.journal.rowsAfter(this.#nextAfter, this.#room.settings.tailPageRows);
+    const last = rows.at(-1);
+    if (last === undefined) {
+      return;
+    }
+    this.#isBusy = true;
+    this.#nextAfter = last.index;
+    for (const row of rows) {
+      const { index, atMs, kind, body } = row;
+      const fact = { index, atMs: BigInt(atMs), kind, body: Buffer.from(body, 'utf8') };
+      this.#feed.send(fact, row === last ? () => this.#taken() : undefined);
+    }
+  }
+
+  #taken(): void {
+    this.#isBusy = false;
+    this.pump();
+  }
+
+  #leave(): void {
+    this.#following[Symbol.dispose]();
+    this.#room.streams.leave(this.#feed);
+  }
+}
