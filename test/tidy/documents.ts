@@ -58,13 +58,13 @@ const LAWS = [
 export const lawsAreListed: Rule = {
   promise: 'every law has its row in docs/protocol.md, with enforcement, test and falsifier',
   check: (project) => {
-    const rows = (project.get(PROTOCOL) ?? '').split('\n').filter((line) => line.startsWith('|'));
+    const rows = (project.get(PROTOCOL) ?? '')
+      .split('\n')
+      .filter((line) => line.startsWith('|'))
+      .map((line) => line.split('|').map((cell) => cell.trim()));
     return LAWS.filter((law) => {
-      const cells = rows
-        .find((row) => row.startsWith(`| **${law}** |`))
-        ?.split(' | ')
-        .map((cell) => cell.trim());
-      return cells === undefined || cells.length < 5 || cells.some((cell) => cell === '');
+      const cells = rows.find((row) => row[1] === `**${law}**`)?.slice(1, -1);
+      return cells?.length !== 5 || cells.includes('');
     });
   },
   breach: { [PROTOCOL]: '| **P1** | designates only |\n' },
