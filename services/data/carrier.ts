@@ -40,6 +40,8 @@ export class Carrier implements Holder {
   /** Closed presentations whose last frame the transport may still hold. */
   readonly #leaving = new Set<Presenter>();
   #ledger = emptyLedger;
+  /** Nothing is handed to anyone before the possession was told that it has begun. */
+  #hasBegun = false;
   #isReleased = false;
   #isDetached = false;
 
@@ -76,6 +78,7 @@ export class Carrier implements Holder {
 
   /** The program runs and authority knows it: the possession may begin. */
   begin(geometry: Geometry): void {
+    this.#hasBegun = true;
     this.#possessor.begin(geometry);
     this.#onProgress();
   }
@@ -173,6 +176,9 @@ export class Carrier implements Holder {
   }
 
   #onProgress(): void {
+    if (!this.#hasBegun) {
+      return;
+    }
     // END first: once it is known, what has been produced is final.
     const { end } = this.terminal;
     const { producedSeq } = this.terminal;

@@ -70,8 +70,8 @@ test('what is asked for is added, and wins', () => {
 test('another user gets the default search path and its own home', () => {
   const other = process.getuid?.() === 65534 ? 0 : 65534;
   const environment = childEnvironment({ uid: other });
-  expect(environment.PATH).toBe('/usr/local/bin:/usr/bin:/bin');
-  expect(environment.HOME).not.toBe(childEnvironment({}).HOME);
+  expect(environment['PATH']).toBe('/usr/local/bin:/usr/bin:/bin');
+  expect(environment['HOME']).not.toBe(childEnvironment({})['HOME']);
 });
 
 test('a user without an account has a number for a name', () => {

@@ -22,6 +22,9 @@ export class OutputFrameMessage {
   readonly #terminal: Terminal;
   readonly #fromSeq: bigint;
   readonly #lengthBytes: number;
+  #isCopied = false;
+  /** The bytes, once the terminal need not keep them any more. */
+  #kept: Buffer | undefined;
   readonly #header = Buffer.allocUnsafe(HEADER_BYTES_MAX);
   readonly #headerBytes: number;
 
@@ -33,11 +36,33 @@ export class OutputFrameMessage {
     this.byteLength = this.#headerBytes + lengthBytes;
   }
 
-  /** As `Buffer.copy`: called once by grpc-js, in the turn in which the message is written. */
+  /**
+   * First position the terminal has to keep for this message; undefined when it has been copied.
+   *
+   * grpc-js copies it in the turn in which it is written, unless another message is still on its way.
+   */
+  get neededSeq(): bigint | undefined {
+    return this.#isCopied || this.#kept !== undefined ? undefined : this.#fromSeq;
+  }
+
+  /** Takes the bytes out of the terminal, if nobody has yet: whoever owns it is about to let them go. */
+  keep(): void {
+    if (this.neededSeq !== undefined) {
+      this.#kept = Buffer.allocUnsafe(this.#lengthBytes);
+      this.#terminal.copyOut(this.#fromSeq, this.#kept);
+    }
+  }
+
+  /** As `Buffer.copy`: called once by grpc-js. */
   copy(target: Uint8Array, at: number): number {
     target.set(this.#header.subarray(0, this.#headerBytes), at);
     const start = at + this.#headerBytes;
-    this.#terminal.copyOut(this.#fromSeq, target.subarray(start, start + this.#lengthBytes));
+    if (this.#kept === undefined) {
+      this.#terminal.copyOut(this.#fromSeq, target.subarray(start, start + this.#lengthBytes));
+    } else {
+      target.set(this.#kept, start);
+    }
+    this.#isCopied = true;
     return this.byteLength;
   }
 }

@@ -30,6 +30,8 @@ export class OutputReader {
     };
     this.#worker = new Worker(new URL('./reader-thread.js', import.meta.url), {
       workerData: start,
+      // This process may have been told to find sources for what it imports; the thread runs compiled.
+      execArgv: [],
       transferList: [this.#commands.port2],
     });
     // No listener for 'error': what the thread throws is a bug and ends the process.

@@ -59,6 +59,8 @@ export class Possessor {
   #line: InputLine = emptyLine;
   readonly #lineInputs: LineInput[] = [];
   #isLineStepping = false;
+  /** The frame on its way. */
+  #atTransport: OutputFrameMessage | undefined;
   #blockTimer: Disposable | undefined;
   #lingerTimer: Disposable | undefined;
   /** The newest size asked for and not decided: older ones have given way to it. */
@@ -77,7 +79,7 @@ export class Possessor {
 
   /** First position this reader still needs kept. */
   get neededSeq(): bigint {
-    return neededSeq(this.#state);
+    return this.#atTransport?.neededSeq ?? neededSeq(this.#state);
   }
 
   get isClosed(): boolean {
@@ -152,16 +154,9 @@ export class Possessor {
 
   #handOver(handover: Handover): void {
     const { stream } = this.#parts;
-    const { terminal } = this.#owner;
     switch (handover.kind) {
       case 'frame':
-        return stream.send(
-          new OutputFrameMessage(terminal, handover.fromSeq, handover.lengthBytes),
-          () => {
-            this.#step({ kind: 'confirmed' });
-            this.#owner.onPossessorMoved();
-          },
-        );
+        return this.#sendFrame(handover.fromSeq, handover.lengthBytes);
       case 'geometry':
         return stream.send({ event: { $case: 'geometry', value: fromMark(handover.mark) } });
       case 'end':
@@ -171,7 +166,18 @@ export class Possessor {
     }
   }
 
+  #sendFrame(fromSeq: bigint, lengthBytes: number): void {
+    const frame = new OutputFrameMessage(this.#owner.terminal, fromSeq, lengthBytes);
+    this.#atTransport = frame;
+    this.#parts.stream.send(frame, () => {
+      this.#atTransport = undefined;
+      this.#step({ kind: 'confirmed' });
+      this.#owner.onPossessorMoved();
+    });
+  }
+
   #close(reason: CloseReasonName): void {
+    this.#atTransport?.keep();
     const { stream, clock, config, link, designation } = this.#parts;
     this.#blockTimer?.[Symbol.dispose]();
     link.farewell(designation.caller);

@@ -62,8 +62,8 @@ export class Presenter {
   #heldSinceMs: number | undefined;
   #holdTimer: Disposable | undefined;
   #isFenced = false;
-  /** Kept beside the stepper: a closed presentation's last frame may still be on its way. */
-  #isFrameAtTransport = false;
+  /** The frame on its way, kept beside the stepper: a closed presentation's last one may still be there. */
+  #atTransport: OutputFrameMessage | undefined;
   #lingerTimer: Disposable | undefined;
   #onConfirmed: (() => void) | undefined;
 
@@ -80,7 +80,7 @@ export class Presenter {
 
   /** First position this reader still needs kept. */
   get neededSeq(): bigint {
-    return this.#state.reader.window.sentSeq;
+    return this.#atTransport?.neededSeq ?? this.#state.reader.window.sentSeq;
   }
 
   get isHolding(): boolean {
@@ -90,7 +90,11 @@ export class Presenter {
   /** Tells the reader where it begins. */
   begin(geometry: { readonly rows: number; readonly cols: number }): void {
     const { stream, windowBytes } = this.#parts;
-    const value = { outSeq: this.neededSeq, geometry: { ...geometry }, windowBytes };
+    const value = {
+      outSeq: this.#state.reader.window.sentSeq,
+      geometry: { ...geometry },
+      windowBytes,
+    };
     stream.send({ event: { $case: 'opened', value } });
   }
 
@@ -148,7 +152,7 @@ export class Presenter {
 
   #isTransportEmpty(): Promise<boolean> {
     const { stream, clock, config } = this.#parts;
-    if (!this.#isFrameAtTransport || stream.isOver) {
+    if (this.#atTransport === undefined || stream.isOver) {
       return Promise.resolve(true);
     }
     return new Promise((resolve) => {
@@ -202,7 +206,7 @@ export class Presenter {
 
   /** The last look before a byte leaves: a fence heard since the answer came stops it here. */
   #handOver(handover: Handover): void {
-    const { link, stream, holder } = this.#parts;
+    const { link, stream } = this.#parts;
     if (this.#state.closed !== undefined && handover.kind === 'frame') {
       return;
     }
@@ -211,11 +215,7 @@ export class Presenter {
     }
     switch (handover.kind) {
       case 'frame':
-        this.#isFrameAtTransport = true;
-        return stream.send(
-          new OutputFrameMessage(holder.terminal, handover.fromSeq, handover.lengthBytes),
-          () => this.#confirmed(),
-        );
+        return this.#sendFrame(handover.fromSeq, handover.lengthBytes);
       case 'geometry':
         return stream.send({ event: { $case: 'geometry', value: fromMark(handover.mark) } });
       case 'end':
@@ -225,8 +225,14 @@ export class Presenter {
     }
   }
 
+  #sendFrame(fromSeq: bigint, lengthBytes: number): void {
+    const { stream, holder } = this.#parts;
+    this.#atTransport = new OutputFrameMessage(holder.terminal, fromSeq, lengthBytes);
+    stream.send(this.#atTransport, () => this.#confirmed());
+  }
+
   #confirmed(): void {
-    this.#isFrameAtTransport = false;
+    this.#atTransport = undefined;
     this.#step({ kind: 'confirmed' });
     this.#onConfirmed?.();
     this.#parts.holder.onPresenterMoved();
@@ -257,6 +263,7 @@ export class Presenter {
 
   #close(reason: CloseReasonName): void {
     const { link, presentation, designation, holder } = this.#parts;
+    this.#atTransport?.keep();
     link.presentationEnded(presentation);
     link.farewell(designation.caller);
     if (!this.#isFenced) {

@@ -1,0 +1,173 @@
+/** Laws B1–B8 on real processes: exact or closed. */
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { eventually, within } from '../stack/eventually.js';
+import { falsifier, type Subject } from '../stack/falsifier.js';
+import { raw } from './actors.js';
+import { product, Room } from './room.js';
+
+const MB = 1_000_000;
+
+async function hundredMegabytes(subject: Subject): Promise<void> {
+  await using at = await Room.open(subject);
+  const { path, sha256 } = at.payload(100 * MB);
+  await using run = await at.runs(raw(`read go; cat ${path}`));
+  const look = await at.operator.looksAt(at.worker);
+  await run.possession.write(Buffer.from('go\n'));
+  const end = await within('the look ends', 100_000, look.ended);
+  expect(end).toMatchObject({ kind: 'closed', reason: 'ENDED', exit: { kind: 'code', code: 0 } });
+  expect(look.received.sha256).toBe(sha256);
+  expect((await run.ended).kind).toBe('closed');
+  expect(run.received.sha256).toBe(sha256);
+}
+
+async function fastExits(subject: Subject, rounds: number): Promise<void> {
+  await using at = await Room.open(subject);
+  const { path, sha256 } = at.payload(100_000);
+  for (let round = 0; round < rounds; round += 1) {
+    await using run = await at.runs(raw(`read go; cat ${path}`));
+    const look = await at.operator.looksAt(at.worker);
+    await run.possession.write(Buffer.from('go\n'));
+    const end = await within('the look ends', 20_000, look.ended);
+    expect(end).toMatchObject({ kind: 'closed', reason: 'ENDED', producedSeq: 100_000n });
+    expect(look.received.sha256).toBe(sha256);
+    await run.ended;
+    expect(run.received.sha256).toBe(sha256);
+  }
+}
+
+async function stalledReader(subject: Subject): Promise<void> {
+  await using at = await Room.open(subject);
+  const { path } = at.payload(8 * MB);
+  const marker = join(at.stack.workspace, 'went-on');
+  await using run = await at.runs(raw(`read go; cat ${path}; touch ${marker}; cat`), {
+    isHeadless: true,
+  });
+  const look = await at.operator.looksAt(at.worker, { windowBytes: MB, holdLimitMs: 1_000 });
+  look.stalls();
+  await run.possession.write(Buffer.from('go\n'));
+  const end = await within('the look is closed', 20_000, look.ended);
+  look.goesOn();
+  expect(end.kind === 'closed' ? end.reason : String(end.kind)).toBe('LAGGING');
+  await eventually('the agent went on', () => existsSync(marker), 20_000);
+  const prefix = readFileSync(path).subarray(0, Number(look.received.bytes));
+  expect(look.received.sha256).toBe(createHash('sha256').update(prefix).digest('hex'));
+  if (end.kind === 'closed') {
+    expect(end.ackedSeq).toBeLessThanOrEqual(end.sentSeq);
+    expect(end.sentSeq).toBeLessThanOrEqual(end.producedSeq);
+    expect(look.received.bytes).toBeLessThanOrEqual(end.sentSeq);
+  }
+}
+
+/** A reader that reconnects over and over cannot hold the terminal for longer than it may be in all. */
+async function reconnectingReader(subject: Subject): Promise<void> {
+  await using at = await Room.open(subject, { data: { WHEELHOUSE_HELD_MAX_MS: '1500' } });
+  const { path } = at.payload(8 * MB);
+  const marker = join(at.stack.workspace, 'went-on');
+  await using run = await at.runs(raw(`read go; cat ${path}; touch ${marker}; cat`), {
+    isHeadless: true,
+  });
+  const terms = { windowBytes: 65_536, holdLimitMs: 30_000 };
+  const first = await at.operator.looksAt(at.worker, terms);
+  first.stalls();
+  await run.possession.write(Buffer.from('go\n'));
+  const end = await within('the first is closed', 25_000, first.ended);
+  expect(end).toMatchObject({ kind: 'closed', reason: 'LAGGING' });
+  for (let round = 0; round < 3 && !existsSync(marker); round += 1) {
+    const again = await at.operator.looksAt(at.worker, terms);
+    again.stalls();
+    await Promise.race([
+      again.ended,
+      eventually('the agent went on', () => existsSync(marker), 10_000),
+    ]);
+    await again.presentation.detach();
+    again.goesOn();
+  }
+  await eventually('the agent went on', () => existsSync(marker), 10_000);
+  first.goesOn();
+}
+
+async function nobodyLooks(subject: Subject): Promise<void> {
+  await using at = await Room.open(subject);
+  const { path } = at.payload(5 * MB);
+  const marker = join(at.stack.workspace, 'went-on');
+  await using _run = await at.runs(raw(`cat ${path}; touch ${marker}; cat`), { isHeadless: true });
+  await eventually('5 MB are drained', () => existsSync(marker), 20_000);
+  const look = await at.operator.looksAt(at.worker);
+  expect(look.presentation.opening.outSeq).toBe(BigInt(5 * MB));
+  expect(look.received.bytes).toBe(0n);
+}
+
+async function everyByteBothWays(subject: Subject): Promise<void> {
+  await using at = await Room.open(subject);
+  await using run = await at.runs(raw('echo ready; exec cat'));
+  await run.shows(/ready/);
+  const look = await at.operator.looksAt(at.worker);
+  const all = Buffer.from(Array.from({ length: 256 }, (_, value) => value));
+  const split = Buffer.from('\u2500 half', 'utf8');
+  await run.possession.write(all);
+  await run.possession.write(split.subarray(0, 1));
+  await run.possession.write(split.subarray(1));
+  const expected = Buffer.concat([all, split]).toString('latin1');
+  await eventually('all came back', () => look.received.text === expected);
+  expect(run.received.text).toBe(`ready\n${expected}`);
+}
+
+/** Positions are the attachment's own: every reader sees the same number for the same byte. */
+async function samePositions(subject: Subject): Promise<void> {
+  await using at = await Room.open(subject);
+  await using run = await at.runs(raw('echo one; read go; echo two; exec cat'));
+  await run.shows(/one/);
+  const first = await at.operator.looksAt(at.worker);
+  expect(first.presentation.opening.outSeq).toBe(4n);
+  await first.presentation.detach();
+  await run.possession.write(Buffer.from('go\n'));
+  await run.shows(/two/);
+  const second = await at.operator.looksAt(at.worker);
+  expect(second.presentation.opening.outSeq).toBe(run.received.bytes);
+  await run.possession.write(Buffer.from('three'));
+  await second.shows(/^three$/);
+}
+
+async function deafChild(subject: Subject): Promise<void> {
+  await using at = await Room.open(subject);
+  await using run = await at.runs(raw('echo ready; exec sleep 600'));
+  await run.shows(/ready/);
+  const typing = run.possession.write(Buffer.alloc(256 * 1024, 0x61));
+  const look = await at.operator.looksAt(at.worker);
+  run.possession.resize({ rows: 40, cols: 100 });
+  const closing = await within(
+    'closing is not blocked',
+    10_000,
+    at.operator.workers.close(at.worker),
+  );
+  expect(closing.isFenced).toBe(true);
+  expect(await look.ended).toMatchObject({ kind: 'closed', reason: 'WORKER_CLOSED' });
+  await typing;
+}
+
+describe('bytes', () => {
+  test('B2 100 MB from a raw program arrive as they were written', () => hundredMegabytes(product));
+  test('B7 fifty programs that print 100,000 bytes and exit at once lose none', () =>
+    fastExits(product, 50));
+  falsifier(
+    'B7 end after every byte',
+    {
+      file: 'services/data/adapters/reader-thread.ts',
+      find: /__B7__/,
+      replace: '',
+    },
+    (subject) => fastExits(subject, 20),
+  );
+  test('B3 a reader that stalls is closed as lagging, with an exact prefix, and the agent goes on', () =>
+    stalledReader(product));
+  test('B3 a reader that reconnects cannot freeze the agent', () => reconnectingReader(product));
+  test('B4 with nobody looking the terminal is drained, and a look starts at the current position', () =>
+    nobodyLooks(product));
+  test('B6 256 byte values and split characters are exact in both directions', () =>
+    everyByteBothWays(product));
+  test('B1 positions are the same number for every reader', () => samePositions(product));
+  test('B8 a child that never reads blocks neither resize nor close', () => deafChild(product));
+});

@@ -1,0 +1,200 @@
+/**
+ * Laws P5–P7 and E1 on real processes: what is produced after a revocation is never released.
+ *
+ * The program prints the machine's monotonic clock, line by line. What a reader was shown can then be
+ * compared with the instant at which a revocation was known to be in force.
+ */
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { RefusedError } from '#client/call-errors.js';
+import { eventually, within } from '../stack/eventually.js';
+import { falsifier, type Subject } from '../stack/falsifier.js';
+import { type AgentRun, type Look, Operator } from './actors.js';
+import { product, Room } from './room.js';
+
+/** Prints CLOCK_MONOTONIC in nanoseconds, some hundred lines a second, whatever signal comes. */
+const clock = [
+  'python3',
+  '-c',
+  `import os, signal, time, tty
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+tty.setraw(0)
+while True:
+    try:
+        os.write(1, b"%d\\n" % time.monotonic_ns())
+    except OSError:
+        break
+    time.sleep(0.002)
+`,
+];
+
+/** The newest instant a reader was shown. */
+function newest(look: Look): bigint {
+  const lines = look.received.text.split('\n').slice(0, -1);
+  return BigInt(lines.at(-1) ?? 0);
+}
+
+async function ticking(room: Room): Promise<{ run: AgentRun; look: Look }> {
+  const run = await room.runs(clock, { isHeadless: true });
+  const look = await room.operator.looksAt(room.worker);
+  await look.shows(/\d+\n\d+\n/);
+  return { run, look };
+}
+
+async function isStopped(pid: number): Promise<void> {
+  await eventually(`${pid} is stopped`, () =>
+    / T /.test(readFileSync(`/proc/${pid}/stat`, 'utf8')),
+  );
+}
+
+/** Nothing that the program printed after authority had stopped is shown. */
+async function authorityPaused(subject: Subject): Promise<void> {
+  await using room = await Room.open(subject);
+  const { run, look } = await ticking(room);
+  room.stack.pause('authority');
+  await isStopped(room.stack.pid('authority'));
+  const stoppedAt = process.hrtime.bigint();
+  await delay(500);
+  expect(newest(look)).toBeLessThan(stoppedAt);
+  room.stack.resume('authority');
+  await eventually('authority is asked again', () => newest(look) > stoppedAt);
+  await look.presentation.detach();
+  await run[Symbol.asyncDispose]();
+}
+
+/** A closing that a paused node cannot acknowledge says so, and P6 holds when the node goes on. */
+async function dataPausedAroundClose(subject: Subject): Promise<void> {
+  await using room = await Room.open(subject);
+  const { look } = await ticking(room);
+  room.stack.pause('data');
+  await isStopped(room.stack.pid('data'));
+  const closing = await room.operator.workers.close(room.worker);
+  const returnedAt = process.hrtime.bigint();
+  expect(closing.isFenced).toBe(false);
+  await expect(room.operator.workers.reopen(room.worker)).rejects.toMatchObject({
+    refusal: { reason: 'WORKER_CLOSING' },
+  });
+  await delay(300);
+  room.stack.resume('data');
+  await within('the look ends', 20_000, look.ended);
+  expect(newest(look)).toBeLessThan(returnedAt);
+  await eventually('the closing finishes', async () => {
+    const [worker] = await room.operator.workers.list();
+    return worker?.state === 5;
+  });
+  await room.operator.workers.reopen(room.worker);
+}
+
+/** The operator's own life ends: an idle stream closes by the fence, a busy one releases nothing more. */
+async function controlUnbound(subject: Subject): Promise<void> {
+  await using room = await Room.open(subject);
+  const { run, look } = await ticking(room);
+  room.operator.bind.close();
+  await using again = await Operator.at(room.stack, 'operator');
+  await eventually('nobody watches', async () => (await again.workers.list())[0]?.state === 2);
+  const unboundAt = process.hrtime.bigint();
+  const end = await within('the look ends', 10_000, look.ended);
+  expect(newest(look)).toBeLessThan(unboundAt);
+  expect(end.kind === 'closed' ? end.reason : 'CONTROL_UNBOUND').toBe('CONTROL_UNBOUND');
+  await run[Symbol.asyncDispose]();
+}
+
+async function idleControlUnbound(subject: Subject): Promise<void> {
+  await using room = await Room.open(subject);
+  await using run = await room.runs(['sh', '-c', 'echo ready; exec sleep 600']);
+  await run.shows(/ready/);
+  const look = await room.operator.looksAt(room.worker);
+  room.operator.bind.close();
+  const end = await within('the idle look ends', 10_000, look.ended);
+  expect(end).toMatchObject({ kind: 'closed', reason: 'CONTROL_UNBOUND' });
+}
+
+/** The closing returns when the node has acknowledged: from then on nothing is shown. */
+async function closedUnderFlood(subject: Subject): Promise<void> {
+  await using room = await Room.open(subject);
+  await using _run = await room.runs(['sh', '-c', 'stty raw; exec yes'], { isHeadless: true });
+  const look = await room.operator.looksAt(room.worker);
+  await look.shows(/y\ny\n/);
+  const closing = await room.operator.workers.close(room.worker);
+  expect(closing.isFenced).toBe(true);
+  const end = await within('the look ends', 10_000, look.ended);
+  const shown = look.received.bytes;
+  await delay(300);
+  expect(look.received.bytes).toBe(shown);
+  expect(end.kind === 'closed' ? end.reason : 'lost').toMatch(/WORKER_CLOSED|lost/);
+}
+
+/** E1: authority away for longer than the terminal may be held. */
+async function authorityAway(subject: Subject): Promise<void> {
+  await using room = await Room.open(subject, { data: { WHEELHOUSE_RING_BYTES: '4096' } });
+  const run = await room.runs(['sh', '-c', 'stty raw; while :; do date +%s%N; done'], {
+    isHeadless: true,
+  });
+  const look = await room.operator.looksAt(room.worker, { holdLimitMs: 1_000 });
+  await look.shows(/\d+\n/);
+  room.stack.pause('authority');
+  const end = await within('the look ends', 20_000, look.ended);
+  expect(end).toMatchObject({ kind: 'closed', reason: 'AUTHORITY_UNREACHABLE' });
+  const refused = await room.operator.looksAt(room.worker).then(
+    () => 'granted',
+    (error: unknown) => (error instanceof RefusedError ? error.refusal.reason : 'unanswered'),
+  );
+  expect(['AUTHORITY_UNREACHABLE', 'unanswered']).toContain(refused);
+  room.stack.resume('authority');
+  await run[Symbol.asyncDispose]();
+}
+
+/** Restart of authority: presentations close by name, agents go on in the same terminal. */
+async function authorityRestarts(subject: Subject): Promise<void> {
+  await using room = await Room.open(subject);
+  await using run = await room.runs(['sh', '-c', 'stty raw -echo; echo ready; exec cat']);
+  await run.shows(/ready/);
+  const look = await room.operator.looksAt(room.worker);
+  await room.stack.crash('authority');
+  await room.stack.restart('authority');
+  const end = await within('the look ends', 20_000, look.ended);
+  expect(end).toMatchObject({ kind: 'closed', reason: 'WORLD_RESTARTED' });
+  await within('the agent types on', 30_000, run.possession.write(Buffer.from('still here\n')));
+  await run.shows(/still here/);
+  await using again = await Operator.at(room.stack, 'operator');
+  const next = await eventually('the operator looks again', () => again.looksAt(room.worker));
+  expect(next.presentation.opening.outSeq).toBe(run.received.bytes);
+  await next.presentation.detach();
+}
+
+const withoutResolve = {
+  file: 'services/data/domain/presentation.ts',
+  find: 'produced(presentation.reader, input.producedSeq, input.end)',
+  replace:
+    '{ ...produced(presentation.reader, input.producedSeq, input.end), coveredSeq: input.producedSeq }',
+};
+
+describe('revocation', () => {
+  test('P6 with authority stopped nothing newer is shown', () => authorityPaused(product));
+  falsifier('P6 resolve before release', withoutResolve, authorityPaused);
+
+  test('P7 a node paused around a close is fenced by disconnect, and shows nothing newer', () =>
+    dataPausedAroundClose(product));
+  falsifier('P6 after a pause', withoutResolve, dataPausedAroundClose);
+
+  test('P5 the end of the operator’s life closes a busy presentation', () =>
+    controlUnbound(product));
+  test('P5 an idle presentation closes by the fence', () => idleControlUnbound(product));
+  falsifier(
+    'P5 fence at the end of a peer',
+    {
+      file: 'services/authority/domain/presence.ts',
+      find: "peer.role === 'human-control'\n        ?",
+      replace: 'false ?',
+    },
+    idleControlUnbound,
+  );
+
+  test('P7 closing under flood is fenced, and nothing is shown afterwards', () =>
+    closedUnderFlood(product));
+  test('E1 authority away for longer than the hold closes as authority-unreachable', () =>
+    authorityAway(product));
+  test('P5 a restart of authority closes presentations, and the agent goes on', () =>
+    authorityRestarts(product));
+});

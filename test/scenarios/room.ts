@@ -1,0 +1,60 @@
+/** Where most scenarios play: a stack, its operator, and one worker whose agent may run a program. */
+import { createHash, randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { LoadedIdentity } from '#chassis/identity-files.js';
+import type { Designation } from '#client/presentation.js';
+import type { Subject } from '../stack/falsifier.js';
+import { ownDist, type StackOptions, startProcesses } from '../stack/processes.js';
+import type { Stack } from '../stack/stack.js';
+import { AgentRun, Operator } from './actors.js';
+
+/** What scenarios are about when nothing is taken out of it. */
+export const product: Subject = { distDir: ownDist };
+
+export class Room implements AsyncDisposable {
+  readonly stack: Stack;
+  readonly operator: Operator;
+  readonly worker: Designation;
+  readonly agent: LoadedIdentity;
+
+  private constructor(
+    stack: Stack,
+    operator: Operator,
+    worker: Designation,
+    agent: LoadedIdentity,
+  ) {
+    this.stack = stack;
+    this.operator = operator;
+    this.worker = worker;
+    this.agent = agent;
+  }
+
+  static async open({ distDir }: Subject, settings: StackOptions['settings'] = {}): Promise<Room> {
+    const stack = await startProcesses({ distDir, settings });
+    const operator = await Operator.at(stack);
+    const worker = await operator.opens('demo');
+    return new Room(stack, operator, worker, await operator.identityOf('demo'));
+  }
+
+  /** The agent runs a program in the worker's terminal. */
+  async runs(
+    argv: readonly string[],
+    options: { readonly isHeadless?: boolean } = {},
+  ): Promise<AgentRun> {
+    return await AgentRun.starts(this.stack, this.agent, this.worker, argv, options);
+  }
+
+  /** A file of random bytes in the workspace, with what it must hash to. */
+  payload(bytes: number): { readonly path: string; readonly sha256: string } {
+    const content = randomBytes(bytes);
+    const path = join(this.stack.workspace, `payload-${bytes}`);
+    writeFileSync(path, content);
+    return { path, sha256: createHash('sha256').update(content).digest('hex') };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.operator[Symbol.asyncDispose]();
+    await this.stack[Symbol.asyncDispose]();
+  }
+}
