@@ -16,6 +16,8 @@ import { ensureIdentity, mintStateFolder } from './state-folder.js';
 export interface StackOptions {
   /** Compiled output to run: the product's own, or a mutant's. */
   readonly distDir?: string;
+  /** How long what was started may take to be gone at the end, in ms. */
+  readonly leftMs?: number;
   /** Settings of a plane, by environment variable. */
   readonly settings?: Partial<Readonly<Record<Plane, Readonly<Record<string, string>>>>>;
 }
@@ -29,7 +31,7 @@ export const ownDist = checkout.endsWith('/dist') ? checkout : join(checkout, 'd
 const JOINED = 'authority answers';
 const NODE_NAME = 'local';
 /** A leaving program has 2 s, its killing 8 s at most. */
-const LEFT_MS = 10_000;
+const LEFT_MS_DEFAULT = 10_000;
 
 /** Starts authority, then data. */
 export async function startProcesses(options: StackOptions = {}): Promise<Stack> {
@@ -54,6 +56,7 @@ class ProcessStack implements Stack {
   readonly #folder: string;
   readonly #distDir: string;
   readonly #settings: NonNullable<StackOptions['settings']>;
+  readonly #leftMs: number;
   readonly #running = new Map<Plane, ServiceProcess>();
   readonly #logs = { authority: '', data: '' };
   #joinedFrom = 0;
@@ -62,6 +65,7 @@ class ProcessStack implements Stack {
     this.#folder = folder;
     this.#distDir = options.distDir ?? ownDist;
     this.#settings = options.settings ?? {};
+    this.#leftMs = options.leftMs ?? LEFT_MS_DEFAULT;
     this.stateDir = join(folder, 'state');
     this.workspace = join(folder, 'workspace');
   }
@@ -145,7 +149,7 @@ class ProcessStack implements Stack {
       () => {
         return processesOf(this.#folder).length === 0;
       },
-      LEFT_MS,
+      this.#leftMs,
     ).then(
       () => [],
       () => processesOf(this.#folder),

@@ -13,16 +13,18 @@ import {
   readIdentity,
   rootPaths,
 } from '#chassis/identity-files.js';
+import { operatorName } from '../../clients/cli/state-folder.js';
 
 const LIFE_MS = 30 * 86_400_000;
 
-/** Makes the root and the services' identities. The folder is made, for its owner alone. */
+/** Makes the root, the services' identities and the current user's as operator. The folder is made, for its owner alone. */
 export async function mintStateFolder(stateDir: string, node: string): Promise<void> {
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
   chmodSync(stateDir, 0o700);
   write(rootPaths(stateDir), await mintAuthority(Date.now()));
   await mintIdentity(stateDir, 'service', 'authority');
   await mintIdentity(stateDir, 'service', 'data', { node });
+  await mintIdentity(stateDir, 'human-control', operatorName());
 }
 
 /** Reads an identity of the folder; mints it when it is not there. */

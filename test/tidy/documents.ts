@@ -70,6 +70,24 @@ export const lawsAreListed: Rule = {
   breach: { [PROTOCOL]: '| **P1** | designates only |\n' },
 };
 
+const FACTS = 'services/authority/domain/world.ts';
+
+export const factsAreDocumented: Rule = {
+  promise: 'every kind of fact that Tail tells is listed in docs/protocol.md, and no other',
+  check: (project) => {
+    const [, union = ''] =
+      /export type WorldEvent =([\s\S]*?);\n\n/.exec(project.get(FACTS) ?? '') ?? [];
+    const kinds = [...union.matchAll(/kind: '([a-z-]+)'/g)].map(([, kind]) => kind ?? '');
+    const [, section = ''] = /## Facts\n([\s\S]*?)\n## /.exec(project.get(PROTOCOL) ?? '') ?? [];
+    const listed = [...section.matchAll(/^\| `([a-z-]+)`/gm)].map(([, kind]) => kind ?? '');
+    return [
+      ...kinds.filter((kind) => !listed.includes(kind)).map((kind) => `${kind} is not listed`),
+      ...listed.filter((kind) => !kinds.includes(kind)).map((kind) => `${kind} is no fact`),
+    ];
+  },
+  breach: { [PROTOCOL]: '## Facts\n| `never-was` | x |\n\n## ' },
+};
+
 const DOCUMENTS = /^(README|CONTRIBUTING|CHANGELOG)\.md$|^docs\/.*\.md$|^services\/.*\.md$/;
 
 export const linksLead: Rule = {

@@ -171,12 +171,12 @@ export const consoleIsForPeople: Rule = {
   breach: { 'services/data/adapters/x.ts': 'console.log(1);\n' },
 };
 
-/** The bench ends its own process; what ends a child is its own main. */
+/** The programs, and what every service's program is made of. */
 const MAY_EXIT =
-  /(?:^|\/)main\.ts$|^services\/chassis\/lifecycle\.ts$|^services\/data\/reaper\.ts$/;
+  /(?:^|\/)main\.ts$|^services\/chassis\/lifecycle\.ts$|^services\/data\/reaper\.ts$|-program\.ts$/;
 
 export const onlyMainsExit: Rule = {
-  promise: 'process.exit is called by main.ts, the lifecycle and the reaper alone',
+  promise: 'process.exit is called by programs and the lifecycle of services alone',
   check: (project) => uses(project, /\bprocess\.exit\(/, (path) => MAY_EXIT.test(path)),
   breach: { 'services/data/start.ts': 'process.exit(1);\n' },
 };
