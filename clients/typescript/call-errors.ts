@@ -19,10 +19,13 @@ export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
   /** Which service, and where it was looked for. */
   readonly service: string;
+  /** What was seen instead of an answer. */
+  readonly why: string;
 
-  constructor(service: string, message: string, cause?: unknown) {
-    super(`${service} gave no answer: ${message}`, { cause });
+  constructor(service: string, why: string, cause?: unknown) {
+    super(`${service} gave no answer: ${why}`, { cause });
     this.service = service;
+    this.why = why;
   }
 }
 

@@ -1,0 +1,87 @@
+/** `wheelhouse status`: where the services are, who you are to them, and whether they answer. */
+import type { Command } from 'commander';
+import { connect } from '#client/connect.js';
+import { EXIT_DONE, EXIT_UNREACHABLE } from '../exit-codes.js';
+import { type Health, healthOf } from '../health.js';
+import { acting, type Ending, type Invocation } from '../invocation.js';
+import { operatorOf } from '../operator.js';
+import { isUp } from '../services.js';
+import { formatTable } from '../table.js';
+
+const EXAMPLES = `
+Exit code: 0 when every service answers, 4 otherwise.
+
+Examples:
+  wheelhouse status
+  wheelhouse status --json`;
+
+interface ServiceStatus {
+  readonly service: string;
+  readonly endpoint: string;
+  readonly health: Health | 'no identity';
+}
+
+export function addStatus(program: Command, ending: Ending): void {
+  const command = program
+    .command('status')
+    .description('show the state folder, the services and the identity in use')
+    .addHelpText('after', EXAMPLES);
+  acting(ending, command, status);
+}
+
+async function status(invocation: Invocation): Promise<number> {
+  const { state, colours } = invocation;
+  const { role, name } = operatorOf(invocation);
+  const identity = `${role}/${name}`;
+  const services = await servicesOf(invocation);
+  const held = isUp(state);
+  const rows = [
+    ['state folder', state.exists ? state.dir : `${state.dir} (not made yet)`],
+    ['identity', state.identity({ role, name }) === undefined ? `${identity} (missing)` : identity],
+    ['up', held ? `process ${state.up()?.pid ?? 'unknown'}` : 'no'],
+    ...services.map(({ service, endpoint, health }) => [
+      service,
+      `${endpoint} ${health === 'serving' ? colours.good(health) : colours.bad(health)}`,
+    ]),
+  ];
+  invocation.result(formatTable(['WHAT', 'HOW'], rows), {
+    stateDir: state.dir,
+    identity,
+    isUp: held,
+    services,
+  });
+  const isServing = services.length > 0 && services.every(({ health }) => health === 'serving');
+  if (!isServing) {
+    invocation.note('next: wheelhouse up');
+  }
+  return isServing ? EXIT_DONE : EXIT_UNREACHABLE;
+}
+
+async function servicesOf(invocation: Invocation): Promise<readonly ServiceStatus[]> {
+  const endpoints = invocation.state.endpoints();
+  if (endpoints === undefined) {
+    return [];
+  }
+  const nodes = Object.entries(endpoints.data);
+  return await Promise.all([
+    statusOf(invocation, 'authority', 'authority', endpoints.authority),
+    ...nodes.map(([node, endpoint]) => statusOf(invocation, `data.${node}`, 'data', endpoint)),
+  ]);
+}
+
+async function statusOf(
+  invocation: Invocation,
+  service: string,
+  plane: 'authority' | 'data',
+  endpoint: string,
+): Promise<ServiceStatus> {
+  const identity = invocation.state.identity(operatorOf(invocation));
+  if (identity === undefined) {
+    return { service, endpoint, health: 'no identity' };
+  }
+  using connection =
+    plane === 'authority'
+      ? connect(endpoint, 'authority', identity)
+      : connect(endpoint, 'data', identity);
+  return { service, endpoint, health: await healthOf(connection) };
+}

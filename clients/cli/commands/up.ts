@@ -1,0 +1,137 @@
+/** `wheelhouse up`: brings the services up and keeps them. */
+import { closeSync, openSync } from 'node:fs';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { reportFailure, reportReady, startInBackground } from '../background.js';
+import { EXIT_DONE } from '../exit-codes.js';
+import { acting, type Ending, type Invocation } from '../invocation.js';
+import { Services } from '../services.js';
+import type { Endpoints } from '../state-folder.js';
+
+interface UpOptions {
+  readonly detach?: true;
+  readonly bus: string;
+  /** Set by `up -d` for the process it leaves behind. */
+  readonly report?: true;
+}
+
+const EXAMPLES = `
+On first start it makes the state folder, a development root and the first identities. Logs go to
+the folder's log/. Ctrl-C drains: agents are ended, then the services.
+
+Examples:
+  wheelhouse up
+  wheelhouse up -d && wheelhouse status
+  wheelhouse --state /srv/wheelhouse up`;
+
+const DEVELOPMENT_ONLY =
+  'note: a single-user machine is for development: programs in terminals run as you and can read what you can';
+
+export function addUp(program: Command, ending: Ending): void {
+  const command = program
+    .command('up')
+    .description('start the services and keep them running')
+    .option('-d, --detach', 'in the background; returns when they are ready')
+    .option('--bus <direct|nats://…>', 'how hints travel between the services', parseBus, 'direct')
+    .addOption(new Option('--report').hideHelp())
+    .addHelpText('after', EXAMPLES);
+  acting<UpOptions>(ending, command, up);
+}
+
+async function up(
+  invocation: Invocation,
+  _operands: readonly string[],
+  options: UpOptions,
+): Promise<number> {
+  if (options.detach === true) {
+    announce(invocation, await upInBackground(invocation));
+    return EXIT_DONE;
+  }
+  const hold = holdUntilSignal();
+  const services = await startServices(invocation, options.report === true);
+  try {
+    if (options.report === true) {
+      reportReady(services.endpoints);
+    } else {
+      announce(invocation, services.endpoints);
+    }
+    await keepUp(services, hold);
+    invocation.note('draining …');
+  } finally {
+    await services.drain();
+  }
+  return EXIT_DONE;
+}
+
+/** Returns once a signal asks to end. Throws when a service cannot be kept alive. */
+export async function keepUp(services: Services, hold: Promise<undefined>): Promise<void> {
+  const failure = await Promise.race([hold, services.gaveUp]);
+  if (failure !== undefined) {
+    throw failure;
+  }
+}
+
+async function startServices({ state, note }: Invocation, isReported: boolean): Promise<Services> {
+  try {
+    return await Services.start(state, { note });
+  } catch (error) {
+    if (isReported) {
+      reportFailure(error);
+    }
+    throw error;
+  }
+}
+
+async function upInBackground({ state, note }: Invocation): Promise<Endpoints> {
+  note('starting the services in the background …');
+  state.make();
+  state.makeFolder(state.path('log'));
+  const log = openSync(state.path('log', 'up.log'), 'a', 0o600);
+  try {
+    await startInBackground({
+      what: 'the background process',
+      args: ['--state', state.dir, 'up', '--report'],
+      message: undefined,
+      stderr: log,
+    });
+  } finally {
+    closeSync(log);
+  }
+  return state.endpoints() ?? { authority: '', data: {} };
+}
+
+/** Says once that everything is ready. */
+export function announce(invocation: Invocation, endpoints: Endpoints): void {
+  const data = Object.entries(endpoints.data).map(([node, endpoint]) => `data.${node}=${endpoint}`);
+  invocation.result(`ready authority=${endpoints.authority} ${data.join(' ')}`, {
+    ready: endpoints,
+  });
+  invocation.note(DEVELOPMENT_ONLY);
+}
+
+/** Resolves at the first signal that asks to end; a second one does not wait for the drain. */
+export function holdUntilSignal(): Promise<undefined> {
+  return new Promise((resolve) => {
+    let isAsked = false;
+    const onSignal = (): void => {
+      if (isAsked) {
+        process.kill(process.pid, 'SIGKILL');
+      }
+      isAsked = true;
+      resolve(undefined);
+    };
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.on(signal, onSignal);
+    }
+  });
+}
+
+function parseBus(text: string): string {
+  if (text === 'direct') {
+    return text;
+  }
+  throw new InvalidArgumentError(
+    text.startsWith('nats://')
+      ? 'This build has no broker yet; use direct.'
+      : 'It is direct, or nats://HOST:PORT.',
+  );
+}

@@ -1,0 +1,57 @@
+/** `wheelhouse worker open`: makes a position for an agent, and leaves its identity here. */
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { keepActorIdentity } from '../actor-identity.js';
+import { EXIT_DONE } from '../exit-codes.js';
+import { acting, type Ending, type Invocation } from '../invocation.js';
+import { asOperator } from '../operator.js';
+import { workerValue } from '../worker-words.js';
+
+interface OpenOptions {
+  readonly actor?: string;
+  readonly workspace?: string;
+  readonly drive?: true;
+  readonly delegation?: true;
+}
+
+const EXAMPLES = `
+Examples:
+  wheelhouse worker open demo
+  wheelhouse worker open review --actor claude --workspace ~/src/project
+  wheelhouse worker open pairing --drive       the operator may type into it`;
+
+export function addWorkerOpen(worker: Command, ending: Ending): void {
+  const command = worker
+    .command('open')
+    .description('open a position for an agent')
+    .argument('<name>', 'its name: 1 to 63 of a-z 0-9 . _ -')
+    .option('--actor <actor>', 'the agent it is for; by default its name')
+    .option('--workspace <dir>', 'the folder its programs start in; by default this one')
+    .option('--drive', 'allow the operator to type into it')
+    .option('--delegation', 'allow its agent to delegate')
+    .addHelpText('after', EXAMPLES);
+  acting<OpenOptions>(ending, command, open);
+}
+
+async function open(
+  invocation: Invocation,
+  [name = '']: readonly string[],
+  options: OpenOptions,
+): Promise<number> {
+  return await asOperator(invocation, async (operator) => {
+    const worker = await operator.workers.open({
+      name,
+      actor: options.actor ?? '',
+      workspace: resolve(options.workspace ?? '.'),
+      driveAllowed: options.drive === true,
+      delegationAllowed: options.delegation === true,
+    });
+    await keepActorIdentity(invocation.state, operator, worker);
+    invocation.result(
+      `opened ${worker.name} for ${worker.actor} in ${worker.workspace}`,
+      workerValue(worker),
+    );
+    invocation.note(`next: wheelhouse run ${worker.name} -- COMMAND`);
+    return EXIT_DONE;
+  });
+}

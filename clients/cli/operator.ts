@@ -1,0 +1,82 @@
+/** Acting as the operator: present first, then the work, then gone. */
+
+import type { LoadedIdentity } from '#chassis/identity-files.js';
+import { isNearItsEnd } from '#client/bind-stream.js';
+import { RefusedError, UnreachableError } from '#client/call-errors.js';
+import { ControlBind } from '#client/control-bind.js';
+import type { Designation } from '#client/presentation.js';
+import { designationOf, Workers } from '#client/workers.js';
+import type { Worker } from '#gen/wheelhouse/authority/v1/authority.js';
+import type { Invocation } from './invocation.js';
+import { type Endpoints, operatorName, type RoleName } from './state-folder.js';
+
+export interface Operator {
+  readonly control: ControlBind;
+  readonly workers: Workers;
+  readonly endpoints: Endpoints;
+}
+
+/**
+ * Is present for as long as the work takes. Throws a `RefusedError` or an `UnreachableError`.
+ * A certificate in the last third of its life is renewed on the way.
+ */
+export async function asOperator<Result>(
+  invocation: Invocation,
+  work: (operator: Operator) => Promise<Result>,
+): Promise<Result> {
+  const endpoints = endpointsOf(invocation);
+  const roleName = operatorOf(invocation);
+  const identity = identityOf(invocation, roleName);
+  using control = await ControlBind.open(endpoints.authority, identity, {
+    onRenewed: (newest) => invocation.state.writeIdentity(roleName, newest.identity),
+  });
+  if (isNearItsEnd(identity.identity.certificatePem, Date.now())) {
+    await control.renew();
+  }
+  return await work({ control, workers: new Workers(control.authority), endpoints });
+}
+
+/** `--as`, or human-control of the current user. */
+export function operatorOf({ as }: Invocation): RoleName {
+  return as ?? { role: 'human-control', name: operatorName() };
+}
+
+/** Where the services are. Throws an `UnreachableError` when none was ever started here. */
+export function endpointsOf({ state }: Invocation): Endpoints {
+  const endpoints = state.endpoints();
+  if (endpoints === undefined) {
+    throw new UnreachableError('authority', `no services were started from ${state.dir}`);
+  }
+  return endpoints;
+}
+
+/** Throws a `RefusedError` (`caller-unidentified`) when the folder has none of that name. */
+export function identityOf({ state }: Invocation, roleName: RoleName): LoadedIdentity {
+  const identity = state.identity(roleName);
+  if (identity === undefined) {
+    const found = `no identity ${roleName.role}/${roleName.name} in ${state.dir}`;
+    throw new RefusedError({ reason: 'CALLER_UNIDENTIFIED', facts: { found } });
+  }
+  return identity;
+}
+
+export interface Designated {
+  readonly designation: Designation;
+  /** Undefined when no worker of that name is to be seen. */
+  readonly worker: Worker | undefined;
+}
+
+/**
+ * The worker of a name, as it stands now. A name that nobody has is passed on as it is, so that it
+ * is authority that says no, and in its own order.
+ */
+export async function designate(
+  workers: Workers,
+  name: string,
+  generation?: bigint,
+): Promise<Designated> {
+  const all = await workers.list();
+  const worker = all.find((one) => one.name === name || one.workerRef === name);
+  const seen = worker === undefined ? { workerRef: name, generation: 1n } : designationOf(worker);
+  return { worker, designation: { ...seen, generation: generation ?? seen.generation } };
+}

@@ -1,0 +1,221 @@
+/**
+ * The services of one deployment on this machine, kept alive by the `up` that holds its state folder.
+ *
+ * Authority first, as data asks it; drained the other way round, so that data still can.
+ */
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { RefusedError } from '#client/call-errors.js';
+import { ensureIdentities, LOCAL_NODE } from './deployment-identities.js';
+import { tryLock } from './folder-lock.js';
+import type { Endpoints, StateFolder } from './state-folder.js';
+import { type ServiceEvents, SupervisedService } from './supervised-service.js';
+
+export interface ServicesOptions {
+  /** Progress, for people. */
+  note(text: string): void;
+}
+
+/** Taken when they are free, so that a restarted deployment is where it was. */
+export const PREFERRED_PORTS = { authority: 7411, data: 7412 } as const;
+
+/** How long a service whose `up` was killed may take to drain. */
+const LEFT_BEHIND_MS = 15_000;
+
+export class Services {
+  readonly endpoints: Endpoints;
+  /** Resolves when a service cannot be kept alive. */
+  readonly gaveUp: Promise<Error>;
+  readonly #state: StateFolder;
+  readonly #lock: Disposable;
+  readonly #authority: SupervisedService;
+  readonly #data: SupervisedService;
+
+  private constructor(
+    state: StateFolder,
+    lock: Disposable,
+    authority: SupervisedService,
+    data: SupervisedService,
+  ) {
+    this.#state = state;
+    this.#lock = lock;
+    this.#authority = authority;
+    this.#data = data;
+    this.endpoints = { authority: authority.endpoint, data: { [LOCAL_NODE]: data.endpoint } };
+    this.gaveUp = Promise.race([authority.gaveUp, data.gaveUp]);
+  }
+
+  /**
+   * Returns when both are ready. Throws a `RefusedError` (`store-in-use` while another `up` holds the
+   * folder) or an `UnreachableError`.
+   */
+  static async start(state: StateFolder, { note }: ServicesOptions): Promise<Services> {
+    state.make();
+    const lock = tryLock(state.path('up.lock'));
+    if (lock === undefined) {
+      throw new RefusedError({ reason: 'STORE_IN_USE', facts: { store: state.dir } });
+    }
+    try {
+      await endLeftBehind(state, note);
+      if (await ensureIdentities(state, Date.now())) {
+        note(`made a development root and its identities in ${state.dir}`);
+      }
+      return await Services.#launch(state, lock, note);
+    } catch (error) {
+      lock[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  static async #launch(
+    state: StateFolder,
+    lock: Disposable,
+    note: (text: string) => void,
+  ): Promise<Services> {
+    const before = state.endpoints();
+    const pids: Record<string, number> = {};
+    const eventsOf = (name: string): ServiceEvents => ({
+      note,
+      // Who to ask, and what to end should this process be killed.
+      started: (pid) => {
+        pids[name] = pid;
+        state.writeUp({ pid: process.pid, services: pids });
+      },
+    });
+    note('starting authority …');
+    const authority = await startAuthority(state, before, eventsOf('authority'));
+    try {
+      note('starting data …');
+      const data = await startData(state, before, authority.endpoint, eventsOf('data'));
+      const services = new Services(state, lock, authority, data);
+      state.writeEndpoints(services.endpoints);
+      return services;
+    } catch (error) {
+      await authority.drain();
+      throw error;
+    }
+  }
+
+  /** Ends everything politely: data first, then authority. */
+  async drain(): Promise<void> {
+    await this.#data.drain();
+    await this.#authority.drain();
+    this.#state.forgetUp();
+    this.#lock[Symbol.dispose]();
+  }
+}
+
+/** Whether an `up` holds the folder now. */
+export function isUp(state: StateFolder): boolean {
+  if (!state.exists) {
+    return false;
+  }
+  const lock = tryLock(state.path('up.lock'));
+  lock?.[Symbol.dispose]();
+  return lock === undefined;
+}
+
+/** Ends services whose `up` was killed: they would hold their stores and ports. Returns how many. */
+export async function endLeftBehind(
+  state: StateFolder,
+  note: (text: string) => void,
+): Promise<number> {
+  const recorded = Object.values(state.up()?.services ?? {});
+  const left = recorded.filter((pid) => isOurs(pid, state));
+  if (left.length > 0) {
+    note('ending services that an earlier, killed `up` left behind …');
+  }
+  for (const pid of left.reverse()) {
+    await endProcess(pid, state);
+  }
+  state.forgetUp();
+  return left.length;
+}
+
+async function endProcess(pid: number, state: StateFolder): Promise<void> {
+  process.kill(pid, 'SIGTERM');
+  const deadline = performance.now() + LEFT_BEHIND_MS;
+  while (isOurs(pid, state)) {
+    if (performance.now() > deadline) {
+      process.kill(pid, 'SIGKILL');
+    }
+    await sleep(50);
+  }
+}
+
+/** A number may be another process's by now: ours has this folder in its environment. */
+function isOurs(pid: number, state: StateFolder): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'latin1')
+      .split('\0')
+      .includes(`WHEELHOUSE_STATE=${state.dir}`);
+  } catch {
+    // It is gone, another user's, or this system does not say: then it is not ours to end.
+    return false;
+  }
+}
+
+async function startAuthority(
+  state: StateFolder,
+  before: Endpoints | undefined,
+  events: ServiceEvents,
+): Promise<SupervisedService> {
+  const spec = {
+    name: 'authority',
+    args: [compiled('services/authority/main.js')],
+    env: { WHEELHOUSE_STATE: state.dir },
+    preferredPort: await freePort(before?.authority, PREFERRED_PORTS.authority),
+    ...placesOf(state, 'authority'),
+  };
+  return await SupervisedService.start(spec, events);
+}
+
+async function startData(
+  state: StateFolder,
+  before: Endpoints | undefined,
+  authority: string,
+  events: ServiceEvents,
+): Promise<SupervisedService> {
+  const spec = {
+    name: `data.${LOCAL_NODE}`,
+    args: [compiled('services/data/reaper.js'), '--', compiled('services/data/main.js')],
+    env: {
+      WHEELHOUSE_STATE: state.dir,
+      WHEELHOUSE_NODE: LOCAL_NODE,
+      WHEELHOUSE_AUTHORITY: authority,
+    },
+    preferredPort: await freePort(before?.data[LOCAL_NODE], PREFERRED_PORTS.data),
+    ...placesOf(state, 'data'),
+  };
+  return await SupervisedService.start(spec, events);
+}
+
+function placesOf(state: StateFolder, service: string): { cwd: string; logFile: string } {
+  const log = state.path('log');
+  state.makeFolder(log);
+  return { cwd: state.dir, logFile: state.path('log', `${service}.log`) };
+}
+
+function compiled(path: string): string {
+  return fileURLToPath(new URL(`../../${path}`, import.meta.url));
+}
+
+/** The port of before, else the preferred one, else 0: whichever nobody listens on. */
+async function freePort(before: string | undefined, preferred: number): Promise<number> {
+  for (const port of [Number(before?.split(':').at(-1) ?? 0), preferred]) {
+    if (port > 0 && (await isFree(port))) {
+      return port;
+    }
+  }
+  return 0;
+}
+
+export function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(false));
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
+  });
+}

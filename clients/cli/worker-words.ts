@@ -1,0 +1,51 @@
+/** Workers in the words people and programs read. */
+import { type Worker, WorkerState } from '#gen/wheelhouse/authority/v1/authority.js';
+import type { Colours } from './colours.js';
+
+const STATES: Readonly<Record<number, string>> = {
+  [WorkerState.VACANT]: 'vacant',
+  [WorkerState.RUNNING]: 'running',
+  [WorkerState.WATCHED]: 'watched',
+  [WorkerState.CLOSING]: 'closing',
+  [WorkerState.CLOSED]: 'closed',
+};
+
+export function stateWord(worker: Worker): string {
+  return STATES[worker.state] ?? 'unknown';
+}
+
+/** Whether an agent is at work there. */
+export function isAtWork(worker: Worker): boolean {
+  return worker.state === WorkerState.RUNNING || worker.state === WorkerState.WATCHED;
+}
+
+/** For `--json`. */
+export function workerValue(worker: Worker): Record<string, unknown> {
+  return {
+    name: worker.name,
+    state: stateWord(worker),
+    actor: worker.actor,
+    generation: Number(worker.workerGeneration),
+    workspace: worker.workspace,
+    driveAllowed: worker.driveAllowed,
+    delegationAllowed: worker.delegationAllowed,
+    openedBy: worker.openedBy,
+    dataNode: worker.dataNode,
+    workerRef: worker.workerRef,
+  };
+}
+
+export function paintState(worker: Worker, colours: Colours): string {
+  const word = stateWord(worker);
+  switch (word) {
+    case 'running':
+    case 'watched':
+      return colours.good(word);
+    case 'closing':
+      return colours.warn(word);
+    case 'closed':
+      return colours.dim(word);
+    default:
+      return word;
+  }
+}
