@@ -24,7 +24,7 @@ export function runProcess(logger: Logger, start: () => Promise<Running>): void 
   start().then(
     (running) => {
       process.stdout.write(`${JSON.stringify(running.ready)}\n`);
-      logger.info(running.ready, 'ready');
+      logger.info({ port: running.ready['port'] }, 'ready');
       drainOnSignal(logger, running);
     },
     (error: unknown) => {

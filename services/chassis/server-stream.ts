@@ -88,6 +88,15 @@ export class ServerStream<In, Out> {
     }
   }
 
+  /** Ends if the caller has read everything there is, else cuts. */
+  endOrReset(): void {
+    if (this.backlog === 0) {
+      this.end();
+    } else if (!this.#isOver) {
+      this.reset();
+    }
+  }
+
   /** Cuts the HTTP/2 stream: nothing that is still queued goes out, and no status either. */
   reset(): void {
     resetStream(this.#call);

@@ -123,6 +123,12 @@ export class Carrier implements Holder {
     this.#possessor.end(reason);
   }
 
+  /** The agent says that it is done. */
+  leave(): void {
+    this.#presenter?.end('RELEASED');
+    this.#possessor.left();
+  }
+
   /** The agent's stream is gone: a terminal that has not ended ends with it. */
   abandon(): void {
     this.#presenter?.end('RELEASED');

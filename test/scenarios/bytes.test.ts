@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { eventually, within } from '../stack/eventually.js';
 import { falsifier, type Subject } from '../stack/falsifier.js';
@@ -48,10 +49,10 @@ async function stalledReader(subject: Subject): Promise<void> {
   const look = await at.operator.looksAt(at.worker, { windowBytes: MB, holdLimitMs: 1_000 });
   look.stalls();
   await run.possession.write(Buffer.from('go\n'));
-  const end = await within('the look is closed', 20_000, look.ended);
-  look.goesOn();
-  expect(end.kind === 'closed' ? end.reason : String(end.kind)).toBe('LAGGING');
   await eventually('the agent went on', () => existsSync(marker), 20_000);
+  look.goesOn();
+  const end = await within('the look is closed', 20_000, look.ended);
+  expect(end).toMatchObject({ kind: 'closed', reason: 'LAGGING' });
   const prefix = readFileSync(path).subarray(0, Number(look.received.bytes));
   expect(look.received.sha256).toBe(createHash('sha256').update(prefix).digest('hex'));
   if (end.kind === 'closed') {
@@ -70,23 +71,16 @@ async function reconnectingReader(subject: Subject): Promise<void> {
     isHeadless: true,
   });
   const terms = { windowBytes: 65_536, holdLimitMs: 30_000 };
-  const first = await at.operator.looksAt(at.worker, terms);
-  first.stalls();
   await run.possession.write(Buffer.from('go\n'));
-  const end = await within('the first is closed', 25_000, first.ended);
-  expect(end).toMatchObject({ kind: 'closed', reason: 'LAGGING' });
-  for (let round = 0; round < 3 && !existsSync(marker); round += 1) {
-    const again = await at.operator.looksAt(at.worker, terms);
-    again.stalls();
-    await Promise.race([
-      again.ended,
-      eventually('the agent went on', () => existsSync(marker), 10_000),
-    ]);
-    await again.presentation.detach();
-    again.goesOn();
+  for (let round = 0; round < 20 && !existsSync(marker); round += 1) {
+    const look = await at.operator.looksAt(at.worker, { ...terms, replace: true });
+    look.stalls();
+    await delay(400);
+    await look.presentation.detach();
+    look.goesOn();
   }
-  await eventually('the agent went on', () => existsSync(marker), 10_000);
-  first.goesOn();
+  // Twenty rounds are eight seconds; without a sum over all of them the agent would still be held.
+  expect(existsSync(marker)).toBe(true);
 }
 
 async function nobodyLooks(subject: Subject): Promise<void> {
@@ -156,13 +150,22 @@ describe('bytes', () => {
     'B7 end after every byte',
     {
       file: 'services/data/adapters/reader-thread.ts',
-      find: /__B7__/,
-      replace: '',
+      find: 'source.drainBytesLeft = this.#start.endDrainMax',
+      replace: 'source.drainBytesLeft = 0',
     },
     (subject) => fastExits(subject, 20),
   );
   test('B3 a reader that stalls is closed as lagging, with an exact prefix, and the agent goes on', () =>
     stalledReader(product));
+  falsifier(
+    'B3 hold limit',
+    {
+      file: 'services/data/rpc/presenter.ts',
+      find: "() => this.#step({ kind: 'hold-spent' })",
+      replace: '() => undefined',
+    },
+    stalledReader,
+  );
   test('B3 a reader that reconnects cannot freeze the agent', () => reconnectingReader(product));
   test('B4 with nobody looking the terminal is drained, and a look starts at the current position', () =>
     nobodyLooks(product));

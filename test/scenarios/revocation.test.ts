@@ -13,7 +13,7 @@ import { falsifier, type Subject } from '../stack/falsifier.js';
 import { type AgentRun, type Look, Operator } from './actors.js';
 import { product, Room } from './room.js';
 
-/** Prints CLOCK_MONOTONIC in nanoseconds, some hundred lines a second, whatever signal comes. */
+/** Prints CLOCK_MONOTONIC in nanoseconds, two hundred lines a second, whatever signal comes. */
 const clock = [
   'python3',
   '-c',
@@ -25,7 +25,7 @@ while True:
         os.write(1, b"%d\\n" % time.monotonic_ns())
     except OSError:
         break
-    time.sleep(0.002)
+    time.sleep(0.005)
 `,
 ];
 

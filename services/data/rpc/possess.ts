@@ -78,7 +78,7 @@ class PossessCall {
     if (this.#carrier === undefined) {
       this.#stream.end();
     } else {
-      this.#carrier.abandon();
+      this.#carrier.leave();
     }
   }
 

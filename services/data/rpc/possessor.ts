@@ -114,6 +114,12 @@ export class Possessor {
     this.#lingerTimer?.[Symbol.dispose]();
   }
 
+  /** The agent says that it is done: its terminal ends. */
+  left(): void {
+    this.end('RELEASED');
+    this.#parts.stream.end();
+  }
+
   writable(): void {
     this.#stepLine({ kind: 'writable' });
   }
@@ -182,9 +188,10 @@ export class Possessor {
     this.#blockTimer?.[Symbol.dispose]();
     link.farewell(designation.caller);
     const value = closedMessage(reason, this.#state.reader, this.#owner.terminal);
+    // The status waits for the agent to leave: input that meets an ended stream is a write error
+    // at the client, which would cost it this very message.
     stream.send({ event: { $case: 'closed', value } });
-    stream.end();
-    this.#lingerTimer = clock.after(config.lingerMs, () => stream.reset());
+    this.#lingerTimer = clock.after(config.lingerMs, () => stream.endOrReset());
     this.#owner.onPossessorClosed();
   }
 

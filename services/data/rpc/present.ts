@@ -73,7 +73,7 @@ class PresentCall {
     if (this.#presenter === undefined) {
       this.#stream.end();
     } else {
-      this.#presenter.end('DETACHED');
+      this.#presenter.left();
     }
   }
 

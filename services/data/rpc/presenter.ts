@@ -109,8 +109,17 @@ export class Presenter {
   }
 
   acked(nextSeq: bigint): void {
+    if (this.#state.closed !== undefined) {
+      return this.#endOnceRead(nextSeq);
+    }
     this.#step({ kind: 'acked', nextSeq });
     this.#parts.holder.onPresenterMoved();
+  }
+
+  /** The reader says that it is done. */
+  left(): void {
+    this.end('DETACHED');
+    this.#parts.stream.end();
   }
 
   resized(mark: GeometryMark): void {
@@ -272,12 +281,24 @@ export class Presenter {
     holder.onPresenterClosed(this);
   }
 
-  /** The reader has a while to read to the end; then the stream is reset and its memory is free. */
+  /**
+   * Says why. The status follows when the reader has acknowledged all it was sent: an ack that meets
+   * an ended stream is a write error at the client, which would cost it this very message.
+   * A reader that takes longer than it may is cut off, and its memory is free.
+   */
   #sendClosed(reason: CloseReasonName): void {
     const { stream, clock, config, holder } = this.#parts;
-    const value = closedMessage(reason, this.#state.reader, holder.terminal);
-    stream.send({ event: { $case: 'closed', value } });
-    stream.end();
-    this.#lingerTimer = clock.after(config.lingerMs, () => stream.reset());
+    const { reader } = this.#state;
+    stream.send({
+      event: { $case: 'closed', value: closedMessage(reason, reader, holder.terminal) },
+    });
+    this.#lingerTimer = clock.after(config.lingerMs, () => stream.endOrReset());
+    this.#endOnceRead(reader.window.ackedSeq);
+  }
+
+  #endOnceRead(ackedSeq: bigint): void {
+    if (ackedSeq >= this.#state.reader.window.sentSeq) {
+      this.#parts.stream.end();
+    }
   }
 }
