@@ -1,0 +1,161 @@
+import { describe, expect, test } from 'vitest';
+import { ref } from '#kernel/refs.js';
+import type { IssueIdentity, IssueRunCertificate, Renew } from './command.js';
+import {
+  ada,
+  asker,
+  bob,
+  commands,
+  demo,
+  endMs,
+  History,
+  low,
+  opened,
+  reasonOf,
+  roomy,
+} from './history.js';
+import {
+  keepRenewal,
+  lineageOf,
+  newestEndOf,
+  noRenewals,
+  type Renewal,
+  renewalsMax,
+} from './renewals.js';
+
+const issued = { fingerprint: 'renewed-certificate', notAfterMs: endMs * 2 };
+const renew = (given: Partial<Renew> = {}): Renew => ({
+  kind: 'renew',
+  asker: ada,
+  issued,
+  ...given,
+});
+const issueIdentity = (given: Partial<IssueIdentity> = {}): IssueIdentity => ({
+  kind: 'issue-identity',
+  asker: ada,
+  actor: 'demo',
+  issued,
+  ...given,
+});
+const issueRun: IssueRunCertificate = { kind: 'issue-run-certificate', asker: demo, issued };
+
+describe('renewing', () => {
+  test('journals the lineage and lets the peer live on', () => {
+    const history = new History().after(commands.bind());
+    expect(history.decide(renew(), { ...low, nowMs: 10 })).toMatchObject({
+      value: {
+        events: [
+          {
+            kind: 'certificate-renewed',
+            role: 'human-control',
+            name: 'ada',
+            fingerprint: 'renewed-certificate',
+            lineage: ada.lineage,
+            notAfterMs: endMs * 2,
+            issuedAtMs: 10,
+          },
+        ],
+      },
+    });
+    expect(history.state.presence.peers.get(ada.lineage)?.notAfterMs).toBe(endMs * 2);
+    expect(lineageOf(history.state.world.renewals, 'renewed-certificate')).toBe(ada.lineage);
+  });
+
+  test('never shortens a life', () => {
+    const history = new History().after(commands.bind());
+    history.after(renew({ issued: { fingerprint: 'short', notAfterMs: 5 } }));
+    expect(history.state.presence.peers.get(ada.lineage)?.notAfterMs).toBe(endMs);
+  });
+
+  test('refuses a peer that has ended', () => {
+    expect(reasonOf(new History().decide(renew()))).toBe('CONTROL_CHANNEL_NOT_BOUND');
+    expect(reasonOf(new History().decide(renew({ asker: demo })))).toBe('AGENT_CHANNEL_NOT_BOUND');
+    const history = new History().after(commands.bind());
+    expect(reasonOf(history.decide(renew(), { ...roomy, nowMs: endMs }))).toBe(
+      'CERTIFICATE_EXPIRED',
+    );
+  });
+});
+
+describe('issuing', () => {
+  test('an operator has the identity of an actor that its workers are for', () => {
+    expect(opened().decide(issueIdentity())).toMatchObject({
+      value: { events: [{ kind: 'agent-certificate-issued', actor: 'demo', purpose: 'identity' }] },
+    });
+  });
+
+  test('another operator has not, nor for an actor without a worker', () => {
+    const history = opened();
+    expect(history.decide(issueIdentity({ actor: 'nobody' }))).toMatchObject({
+      refusal: { reason: 'ACTOR_WITHOUT_WORKER', facts: { actor: 'nobody' } },
+    });
+    history.unbind(ada);
+    history.after(commands.bind({ asker: bob }));
+    expect(reasonOf(history.decide(issueIdentity({ asker: bob })))).toBe('ACTOR_WITHOUT_WORKER');
+  });
+
+  test('an operator without a Bind has none', () => {
+    const history = opened();
+    history.unbind(ada);
+    expect(reasonOf(history.decide(issueIdentity()))).toBe('CONTROL_CHANNEL_NOT_BOUND');
+  });
+
+  test('an agent has a certificate for a run without a Bind', () => {
+    expect(opened().decide(issueRun)).toMatchObject({
+      value: { events: [{ kind: 'agent-certificate-issued', actor: 'demo', purpose: 'run' }] },
+    });
+  });
+
+  test('is refused on a nearly full disk', () => {
+    expect(reasonOf(opened().decide(issueIdentity(), low))).toBe('JOURNAL_FULL');
+    expect(reasonOf(opened().decide(issueRun, low))).toBe('JOURNAL_FULL');
+  });
+});
+
+describe('lineages', () => {
+  const record = (fingerprint: string, given: Partial<Renewal> = {}): Renewal => ({
+    fingerprint,
+    lineage: ref('first'),
+    notAfterMs: 100,
+    issuedAtMs: 0,
+    ...given,
+  });
+
+  test('a certificate that nobody renewed is its own', () => {
+    expect(lineageOf(noRenewals, 'alone')).toBe('alone');
+    expect(newestEndOf(noRenewals, ref('alone'))).toBe(0);
+  });
+
+  test('an ended certificate is known while a newer one of its lineage lives', () => {
+    const first = keepRenewal(noRenewals, record('a'));
+    const second = keepRenewal(first, record('b', { notAfterMs: 300, issuedAtMs: 90 }));
+    const other = record('c', { lineage: ref('other'), issuedAtMs: 200, notAfterMs: 900 });
+    const third = keepRenewal(second, other);
+    expect(lineageOf(third, 'a')).toBe('first');
+    expect(newestEndOf(third, ref('first'))).toBe(300);
+  });
+
+  test('a lineage is forgotten whole when its newest certificate has ended', () => {
+    const first = keepRenewal(noRenewals, record('a'));
+    const other = record('c', { lineage: ref('other'), issuedAtMs: 100, notAfterMs: 900 });
+    const second = keepRenewal(first, other);
+    expect([...second.keys()]).toEqual(['c']);
+  });
+
+  test('are bounded: the oldest record gives way', () => {
+    let renewals = noRenewals;
+    const full = new Map(
+      Array.from({ length: renewalsMax }, (_, index) => [`c${index}`, record(`c${index}`)]),
+    );
+    renewals = keepRenewal(full, record('newest'));
+    expect(renewals.size).toBe(renewalsMax);
+    expect(renewals.has('c0')).toBe(false);
+    expect(renewals.has('newest')).toBe(true);
+  });
+
+  test('a certificate of a role that has no peer is bound to nothing', () => {
+    const history = new History();
+    const creator = asker('creator', 'ada');
+    expect(reasonOf(history.decide(commands.bind({ asker: creator })))).toBe('ROLE_NOT_AGENT');
+  });
+});

@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  beginClosing,
+  type ClosingEffect,
+  type ClosingInput,
+  type ClosingState,
+  type ClosingStep,
+  stepClosing,
+} from './closing.js';
+
+const states = {
+  'awaiting node': { kind: 'awaiting-node' },
+  'fencing presentations': { kind: 'fencing', scope: 'PRESENTATIONS' },
+  'fencing possession': { kind: 'fencing', scope: 'POSSESSION' },
+  finished: { kind: 'finished' },
+} as const satisfies Readonly<Record<string, ClosingState>>;
+
+const inputs = {
+  'node ready': { kind: 'node-ready' },
+  'presentations acked': { kind: 'acked', scope: 'PRESENTATIONS' },
+  'possession acked': { kind: 'acked', scope: 'POSSESSION' },
+  'node gone': { kind: 'node-gone' },
+  deadline: { kind: 'deadline' },
+} as const satisfies Readonly<Record<string, ClosingInput>>;
+
+const presentations: ClosingStep = {
+  state: states['fencing presentations'],
+  effects: [{ kind: 'send-fence', scope: 'PRESENTATIONS' }, { kind: 'arm-deadline' }],
+};
+const possession: ClosingStep = {
+  state: states['fencing possession'],
+  effects: [{ kind: 'send-fence', scope: 'POSSESSION' }, { kind: 'arm-deadline' }],
+};
+const finish: ClosingStep = { state: states.finished, effects: [{ kind: 'finish' }] };
+const cut: ClosingStep = {
+  state: states['awaiting node'],
+  effects: [{ kind: 'cut-node' }, { kind: 'report-disconnect' }],
+};
+
+function still(state: ClosingState, ...effects: readonly ClosingEffect[]): ClosingStep {
+  return { state, effects };
+}
+
+const awaiting = states['awaiting node'];
+
+const table: Readonly<
+  Record<keyof typeof states, Readonly<Record<keyof typeof inputs, ClosingStep>>>
+> = {
+  'awaiting node': {
+    'node ready': presentations,
+    'presentations acked': still(awaiting),
+    'possession acked': still(awaiting),
+    'node gone': still(awaiting),
+    deadline: still(awaiting, { kind: 'report-disconnect' }),
+  },
+  'fencing presentations': {
+    'node ready': presentations,
+    'presentations acked': possession,
+    'possession acked': still(states['fencing presentations']),
+    'node gone': still(awaiting),
+    deadline: cut,
+  },
+  'fencing possession': {
+    'node ready': presentations,
+    'presentations acked': still(states['fencing possession']),
+    'possession acked': finish,
+    'node gone': still(awaiting),
+    deadline: cut,
+  },
+  finished: {
+    'node ready': still(states.finished),
+    'presentations acked': still(states.finished),
+    'possession acked': still(states.finished),
+    'node gone': still(states.finished),
+    deadline: still(states.finished, { kind: 'report-fenced' }),
+  },
+};
+
+const rows = Object.entries(table).flatMap(([state, byInput]) =>
+  Object.entries(byInput).map(
+    ([input, step]) => [state as keyof typeof states, input as keyof typeof inputs, step] as const,
+  ),
+);
+
+describe('P7: presentations, then the possession, then closed', () => {
+  test.each(rows)('while %s: %s', (state, input, step) => {
+    expect(stepClosing(states[state], inputs[input])).toEqual(step);
+  });
+
+  test('a worker without a terminal has nothing to fence', () => {
+    const given = { isAttached: false, isNodeConnected: true };
+    expect(beginClosing(given)).toEqual(finish);
+    expect(beginClosing({ ...given, isNodeConnected: false })).toEqual(finish);
+  });
+
+  test('a terminal on a connected node is fenced', () => {
+    expect(beginClosing({ isAttached: true, isNodeConnected: true })).toEqual(presentations);
+  });
+
+  test('a terminal on a node that is away is reported at once, and waited for', () => {
+    expect(beginClosing({ isAttached: true, isNodeConnected: false })).toEqual(
+      still(awaiting, { kind: 'report-disconnect' }),
+    );
+  });
+});
+
+test('P7 holds after any order of events: it finishes only after both acknowledgements of one stream', () => {
+  const input = fc.constantFrom(...Object.values(inputs));
+  fc.assert(
+    fc.property(fc.array(input), (given) => {
+      let step = beginClosing({ isAttached: true, isNodeConnected: true });
+      let acked: string[] = [];
+      for (const each of given) {
+        if (
+          each.kind === 'acked' &&
+          step.state.kind === 'fencing' &&
+          each.scope === step.state.scope
+        ) {
+          acked.push(each.scope);
+        } else if (each.kind === 'node-gone' || each.kind === 'node-ready') {
+          acked = step.state.kind === 'finished' ? acked : [];
+        } else if (each.kind === 'deadline' && step.state.kind === 'fencing') {
+          acked = [];
+        }
+        step = stepClosing(step.state, each);
+        if (step.effects.some(({ kind }) => kind === 'finish')) {
+          expect(acked).toEqual(['PRESENTATIONS', 'POSSESSION']);
+        }
+      }
+    }),
+  );
+});
