@@ -8,7 +8,7 @@ const FRAME_MS = 100;
 const SPOKES = ['|', '/', '-', '\\'];
 /** Where a frame begins: what a reader may cut the stream at. */
 const HOME = '\x1b[H';
-const LINE_END = '\x1b[K\r\n';
+const LINE_END = '\x1b[K\n';
 const REST = '\x1b[J';
 
 const startedAt = Date.now();

@@ -1,5 +1,5 @@
 /** The development root and the identities that a deployment on one machine starts with. */
-import { CertificateAuthority, mintAuthority } from '#chassis/certificates.js';
+import type { CertificateAuthority, KeyedCertificate } from '#chassis/certificates.js';
 import { isNearItsEnd } from '#client/bind-stream.js';
 import { operatorName, type RoleName, type StateFolder } from './state-folder.js';
 
@@ -18,12 +18,16 @@ export const LOCAL_NODE = 'local';
  */
 export async function ensureIdentities(state: StateFolder, nowMs: number): Promise<boolean> {
   state.make();
+  // Takes 0.1 s to load, and few commands come here.
+  const { CertificateAuthority: Authority, mintAuthority } = await import(
+    '#chassis/certificates.js'
+  );
   const known = state.root();
   const root = known ?? (await mintAuthority(nowMs));
   if (known === undefined) {
     state.writeRoot(root);
   }
-  const authority = await CertificateAuthority.load(root);
+  const authority = await Authority.load(root);
   const operator = operatorName();
   const wanted: readonly RoleName[] = [
     { role: 'service', name: 'authority' },
@@ -42,12 +46,25 @@ export async function ensureIdentities(state: StateFolder, nowMs: number): Promi
   return known === undefined;
 }
 
-/** Mints one identity with the root's key. */
-export async function mintIdentity(
+/** Mints one identity with the folder's root. Undefined when the folder has none. */
+export async function mintFromRoot(
+  state: StateFolder,
+  roleName: RoleName,
+  nowMs: number,
+): Promise<KeyedCertificate | undefined> {
+  const root = state.root();
+  if (root === undefined) {
+    return undefined;
+  }
+  const { CertificateAuthority: Authority } = await import('#chassis/certificates.js');
+  return await mintIdentity(await Authority.load(root), roleName, nowMs);
+}
+
+async function mintIdentity(
   authority: CertificateAuthority,
   { role, name }: RoleName,
   nowMs: number,
-): ReturnType<CertificateAuthority['mint']> {
+): Promise<KeyedCertificate> {
   const lifeMs = role === 'service' ? SERVICE_LIFE_MS : OPERATOR_LIFE_MS;
   const notAfterMs = nowMs + lifeMs;
   const dot = role === 'service' ? name.indexOf('.') : -1;

@@ -1,5 +1,6 @@
 #!/usr/bin/env -S node --
 /** The process: parses, acts, says how it ended. */
+import { readFileSync } from 'node:fs';
 import { CommanderError } from 'commander';
 import { EXIT_BUG, EXIT_DONE, EXIT_NOT_THE_PROGRAMS, EXIT_USAGE } from './exit-codes.js';
 import { buildProgram } from './program.js';
@@ -14,12 +15,18 @@ process.stdout.on('error', () => undefined);
 process.stderr.on('error', () => undefined);
 
 try {
-  await buildProgram(ending).parseAsync();
+  await buildProgram(ending, version()).parseAsync();
 } catch (error) {
   ending.exitCode = usageExitCode(error);
 }
 await flushed();
 process.exit(ending.exitCode);
+
+/** The package stands two folders above the compiled output. */
+function version(): string {
+  const path = new URL('../../../package.json', import.meta.url);
+  return String(Object(JSON.parse(readFileSync(path, 'utf8'))).version);
+}
 
 /** Help and version end well; anything else commander ends is usage, and the rest is a bug. */
 function usageExitCode(error: unknown): number {

@@ -1,5 +1,4 @@
 /** The command line: what there is, in one place. */
-import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { addDemo } from './commands/demo.js';
 import { addDoctor } from './commands/doctor.js';
@@ -28,10 +27,10 @@ Examples:
   wheelhouse watch demo                 the operator's side: see it, byte for byte
   source <(wheelhouse complete bash)    completion, also for zsh and fish`;
 
-export function buildProgram(ending: Ending): Command {
+export function buildProgram(ending: Ending, version: string): Command {
   const program = new Command('wheelhouse')
     .description('The room from which a person watches and steers AI agents in real terminals.')
-    .version(version(), '-V, --version')
+    .version(version, '-V, --version')
     .option('--state <dir>', 'the state folder (WHEELHOUSE_STATE)')
     .option('--as <role/name>', 'the identity to use; by default human-control of this user')
     .option('--json', 'results, and errors on stderr, for programs')
@@ -82,10 +81,4 @@ function addHidden(program: Command, ending: Ending): void {
     await serveDetached(state);
     return 0;
   });
-}
-
-function version(): string {
-  const path = new URL('../../../package.json', import.meta.url);
-  const { version: text } = Object(JSON.parse(readFileSync(path, 'utf8')));
-  return String(text);
 }

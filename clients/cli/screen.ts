@@ -32,8 +32,10 @@ export class Screen {
       this.#onBroken = resolve;
     });
     process.stdout.on('error', () => this.#onBroken());
-    if (process.stdout.isTTY) {
-      doNotBlock(process.stdout);
+    for (const stream of [process.stdout, process.stderr]) {
+      if (stream.isTTY) {
+        doNotBlock(stream);
+      }
     }
   }
 

@@ -12,6 +12,9 @@ const ALTERNATE_SCREENS = ['47', '1047', '1049'];
 /** Ends what may be half written: CAN a control sequence, ST a string. */
 const FINISH = '\x18\x1b\\';
 
+/** Pops every extended keyboard mode of the current screen. */
+const KEYBOARD = '\x1b[<99u';
+
 /** In this order: a margin or origin change moves the cursor, so it stands between save and restore. */
 const UNDO = [
   '\x1b[?2026l', // synchronised output
@@ -20,7 +23,7 @@ const UNDO = [
   '\x1b[?1004l', // focus reports
   '\x1b[?2004l', // bracketed paste
   '\x1b[?2031l\x1b[?2048l', // colour scheme and size reports
-  '\x1b[<99u\x1b[>4m', // extended keyboards
+  '\x1b[>4m', // modified keys
   '\x1b[?1l\x1b>', // cursor keys and keypad
   '\x1b7\x1b[?69l\x1b[r\x1b[?6l\x1b8', // margins and origin
   '\x1b[?7h\x1b[4l\x1b[20l\x1b[?5l', // wrapping, insertion, new line, reverse video
@@ -54,12 +57,10 @@ export class TerminalModes {
 
   /** What brings the terminal back to where a shell expects it, the cursor below what was shown. */
   undo(): string {
-    const place = this.#isAlternate
-      ? ALTERNATE_SCREENS.map((mode) => `\x1b[?${mode}l`).at(-1)
-      : this.#isAddressed
-        ? '\x1b[9999;1H\r\n'
-        : '';
-    return `${FINISH}${UNDO}${place}`;
+    // Each screen has a keyboard stack of its own, and leaving one brings back its saved colours.
+    const leave = this.#isAlternate ? `${KEYBOARD}\x1b[?1049l` : '';
+    const below = this.#isAddressed && !this.#isAlternate ? '\x1b[9999;1H\r\n' : '';
+    return `${FINISH}${leave}${KEYBOARD}${UNDO}${below}`;
   }
 
   #note(sequence: string): void {

@@ -6,7 +6,6 @@
  */
 import { X509Certificate } from 'node:crypto';
 import type { ClientDuplexStream, ServiceError } from '@grpc/grpc-js';
-import { requestCertificate } from '#chassis/certificates.js';
 import type { LoadedIdentity } from '#chassis/identity-files.js';
 import { fromRefused } from '#chassis/refusal-status.js';
 import { systemClock } from '#chassis/system-clock.js';
@@ -18,6 +17,7 @@ import type {
 import type { Refused } from '#gen/wheelhouse/refusal/v1/refusal.js';
 import type { Clock } from '#kernel/clock.js';
 import { type CallError, callError, RefusedError, UnreachableError } from './call-errors.js';
+import { newRequest } from './certificate-request.js';
 import type { AuthorityConnection } from './connect.js';
 
 export interface BindOptions {
@@ -99,7 +99,7 @@ export class BindStream implements Disposable {
 
   /** Asks for a certificate that continues this one. Throws a `RefusedError` or an `UnreachableError`. */
   async renew(): Promise<LoadedIdentity> {
-    const { request, keyPem } = await requestCertificate();
+    const { request, keyPem } = await newRequest();
     if (this.#isOver || this.#pending !== undefined) {
       throw new UnreachableError(this.#service, 'the bind is over, or renewing already');
     }

@@ -38,5 +38,7 @@ export function callError(error: ServiceError, service: string): CallError {
     return new RefusedError(refusal);
   }
   const code = status[error.code] ?? 'UNKNOWN';
-  return new UnreachableError(service, `${code}: ${error.details}`, error);
+  // grpc-js ends some sentences with the heading of an empty note.
+  const details = error.details.replace(/\s*Resolution note:\s*$/, '');
+  return new UnreachableError(service, `${code}: ${details}`, error);
 }

@@ -1,5 +1,4 @@
 /** What a bound operator or agent asks of authority about workers. Every method throws a `RefusedError` or an `UnreachableError`. */
-import { requestCertificate } from '#chassis/certificates.js';
 import type { LoadedIdentity } from '#chassis/identity-files.js';
 import {
   type CloseWorkerResponse,
@@ -8,6 +7,7 @@ import {
   type Worker,
 } from '#gen/wheelhouse/authority/v1/authority.js';
 import { UnreachableError } from './call-errors.js';
+import { newRequest } from './certificate-request.js';
 import { type AuthorityConnection, ask } from './connect.js';
 import type { Designation } from './presentation.js';
 
@@ -69,7 +69,7 @@ export class Workers {
 
   /** Obtains the identity of an actor that one of the operator's workers names. The key is made here. */
   async issueIdentity(actor: string, rootPem: string): Promise<LoadedIdentity> {
-    const { request, keyPem } = await requestCertificate();
+    const { request, keyPem } = await newRequest();
     const { client, service } = this.#authority;
     const certificateRequest = Buffer.from(request);
     const { certificate } = await ask<{ certificate?: { certificatePem: string } | undefined }>(
@@ -82,7 +82,7 @@ export class Workers {
 
   /** Obtains the certificate of one run, under the caller's actor. The key is made here. */
   async issueRunCertificate(rootPem: string): Promise<LoadedIdentity> {
-    const { request, keyPem } = await requestCertificate();
+    const { request, keyPem } = await newRequest();
     const { client, service } = this.#authority;
     const certificateRequest = Buffer.from(request);
     const { certificate } = await ask<{ certificate?: { certificatePem: string } | undefined }>(

@@ -1,7 +1,7 @@
 /** `wheelhouse demo`: everything once, for somebody new. What `npm start` calls. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { RefusedError } from '#client/call-errors.js';
 import { connect } from '#client/connect.js';
 import { Presentation } from '#client/presentation.js';
@@ -22,11 +22,12 @@ import { isAtWork } from '../worker-words.js';
 import { announce, holdUntilSignal, keepUp } from './up.js';
 
 interface DemoOptions {
-  readonly seconds: string;
+  readonly seconds: number;
 }
 
 /** The worker and its actor. */
 const DEMO = 'demo';
+const SECONDS_MAX = 3600;
 const OPENINGS_TRIED = 20;
 const OPENING_PAUSE_MS = 100;
 const ENTER_ALTERNATE = Buffer.from('\x1b[?1049h\x1b[2J\x1b[H');
@@ -43,7 +44,7 @@ export function addDemo(program: Command, ending: Ending): void {
   const command = program
     .command('demo')
     .description('see it all once: services, a worker, a program, a look at it')
-    .option('--seconds <n>', 'how long to look', '8')
+    .option('--seconds <n>', 'how long to look', parseSeconds, 8)
     .addHelpText('after', EXAMPLES);
   acting<DemoOptions>(ending, command, demo);
 }
@@ -53,7 +54,7 @@ async function demo(
   _operands: readonly string[],
   { seconds }: DemoOptions,
 ): Promise<number> {
-  const lookMs = Math.max(1, Number(seconds) || 8) * 1000;
+  const lookMs = seconds * 1000;
   if (isUp(invocation.state)) {
     invocation.note('the services are up already');
     await show(invocation, lookMs);
@@ -138,6 +139,9 @@ async function look(
   });
   void screen.broken.then(() => leaving.abort());
   const frames = new FrameCapture();
+  invocation.note(
+    `looking at it for ${lookMs / 1000} s …${screen.isTerminal ? ' (q leaves)' : ''}`,
+  );
   const endpoint = worker.dataEndpoint || endpoints.data[worker.dataNode] || '';
   using data = connect(endpoint, 'data', control.identity);
   const opening = openPatiently(() =>
@@ -160,7 +164,9 @@ async function look(
       presentation.ended,
     ]);
     await presentation.detach();
-    invocation.note(screen.isTerminal ? '' : describe(presentation, lookMs));
+    if (!screen.isTerminal) {
+      invocation.note(describe(presentation));
+    }
   } finally {
     await screen.leave({ undoModes: true });
   }
@@ -169,9 +175,8 @@ async function look(
   }
 }
 
-function describe({ opening }: Presentation, lookMs: number): string {
-  const seconds = Math.round(lookMs / 1000);
-  return `seen through a presentation for ${seconds} s at ${formatSize(opening.geometry)}; a few frames:`;
+function describe({ opening }: Presentation): string {
+  return `seen through a presentation at ${formatSize(opening.geometry)}; a few frames:`;
 }
 
 /** The program has just been started: its terminal may not be known everywhere yet. */
@@ -206,6 +211,14 @@ function printNext(invocation: Invocation, ending: string): void {
     '',
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function parseSeconds(text: string): number {
+  const seconds = Number(text);
+  if (!(seconds >= 1 && seconds <= SECONDS_MAX)) {
+    throw new InvalidArgumentError(`It is a number of seconds from 1 to ${SECONDS_MAX}.`);
+  }
+  return seconds;
 }
 
 /** Literally pasteable: with the state folder wherever a new shell would look elsewhere. */

@@ -2,10 +2,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { CertificateAuthority, type KeyedCertificate } from '#chassis/certificates.js';
+import type { KeyedCertificate } from '#chassis/certificates.js';
 import { identityPaths, rootPaths } from '#chassis/identity-files.js';
 import { RefusedError } from '#client/call-errors.js';
-import { mintIdentity } from '../deployment-identities.js';
+import { mintFromRoot } from '../deployment-identities.js';
 import { EXIT_DONE, UsageError } from '../exit-codes.js';
 import { acting, type Ending, type Invocation } from '../invocation.js';
 import { asOperator } from '../operator.js';
@@ -70,11 +70,11 @@ async function issuedByAuthority(
 }
 
 async function issuedHere(invocation: Invocation, roleName: RoleName): Promise<KeyedCertificate> {
-  const root = invocation.state.root();
-  if (root === undefined) {
+  const minted = await mintFromRoot(invocation.state, roleName, Date.now());
+  if (minted === undefined) {
     throw noRoot(invocation);
   }
-  return await mintIdentity(await CertificateAuthority.load(root), roleName, Date.now());
+  return minted;
 }
 
 function noRoot({ state }: Invocation): RefusedError {
