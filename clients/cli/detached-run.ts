@@ -2,6 +2,7 @@
 import { UnreachableError } from '#client/call-errors.js';
 import { AgentRun, type RunRequest } from './agent-run.js';
 import { reportFailure, reportReady, startInBackground, taskMessage } from './background.js';
+import { onEndingSignal } from './signals.js';
 import type { StateFolder } from './state-folder.js';
 
 /** The hidden command that the process is started with. */
@@ -25,9 +26,10 @@ export async function serveDetached(state: StateFolder): Promise<void> {
       throw new UnreachableError('authority', `no services were started from ${state.dir}`);
     }
     using agentRun = await AgentRun.start(state, authority, request, { take: () => undefined });
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      process.on(signal, () => agentRun.possession.end());
-    }
+    onEndingSignal(
+      () => agentRun.possession.end(),
+      () => agentRun.possession.abort(),
+    );
     reportReady(undefined);
     await agentRun.ended;
   } catch (error) {

@@ -8,7 +8,7 @@ import type { Designation } from '#client/presentation.js';
 import { designationOf, Workers } from '#client/workers.js';
 import type { Worker } from '#gen/wheelhouse/authority/v1/authority.js';
 import type { Invocation } from './invocation.js';
-import { type Endpoints, operatorName, type RoleName } from './state-folder.js';
+import { type Endpoints, operatorName, type RoleName, type StateFolder } from './state-folder.js';
 
 export interface Operator {
   readonly control: ControlBind;
@@ -26,7 +26,7 @@ export async function asOperator<Result>(
 ): Promise<Result> {
   const endpoints = endpointsOf(invocation);
   const roleName = operatorOf(invocation);
-  const identity = identityOf(invocation, roleName);
+  const identity = identityOf(invocation.state, roleName);
   using control = await ControlBind.open(endpoints.authority, identity, {
     onRenewed: (newest) => invocation.state.writeIdentity(roleName, newest.identity),
   });
@@ -51,7 +51,7 @@ export function endpointsOf({ state }: Invocation): Endpoints {
 }
 
 /** Throws a `RefusedError` (`caller-unidentified`) when the folder has none of that name. */
-export function identityOf({ state }: Invocation, roleName: RoleName): LoadedIdentity {
+export function identityOf(state: StateFolder, roleName: RoleName): LoadedIdentity {
   const identity = state.identity(roleName);
   if (identity === undefined) {
     const found = `no identity ${roleName.role}/${roleName.name} in ${state.dir}`;

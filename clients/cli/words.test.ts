@@ -1,10 +1,14 @@
 import { expect, test } from 'vitest';
 import { RefusedError, UnreachableError } from '#client/call-errors.js';
+import { type Worker, WorkerState } from '#gen/wheelhouse/authority/v1/authority.js';
 import { coloursFor } from './colours.js';
 import { FrameCapture } from './frame-capture.js';
 import { failureText } from './invocation.js';
+import { identityOf } from './operator.js';
 import { formatSize, parseSize } from './size.js';
+import { StateFolder } from './state-folder.js';
 import { formatTable, visible } from './table.js';
+import { refusalToEnd } from './worker-words.js';
 
 const refused = new RefusedError({ reason: 'LOCUS_NOT_OCCUPIED', facts: { worker: 'demo' } });
 
@@ -14,6 +18,35 @@ test('a refusal is told by name and sentence, and to programs by name and facts'
     refused: 'locus-not-occupied',
     facts: { worker: 'demo' },
   });
+});
+
+test('ending everything is refused as agents-running while somebody is at work', () => {
+  const worker = (name: string, state: Worker['state']): Worker => ({
+    workerRef: `wk_${name}`,
+    workerGeneration: 1n,
+    name,
+    actor: name,
+    openedBy: 'ada',
+    workspace: '/',
+    state,
+    driveAllowed: false,
+    delegationAllowed: false,
+    dataNode: 'local',
+    dataEndpoint: '',
+  });
+  const resting = [worker('a', WorkerState.VACANT), worker('b', WorkerState.CLOSED)];
+  expect(refusalToEnd(resting)).toBeUndefined();
+  const busy = [worker('c', WorkerState.RUNNING), worker('d', WorkerState.WATCHED)];
+  expect(refusalToEnd([...resting, ...busy])).toEqual({
+    reason: 'AGENTS_RUNNING',
+    facts: { workers: 'c, d' },
+  });
+});
+
+test('an identity the folder has not is refused as caller-unidentified', () => {
+  const state = new StateFolder('/nowhere');
+  const nobody = { role: 'human-control', name: 'nobody' } as const;
+  expect(() => identityOf(state, nobody)).toThrow(/^caller-unidentified: .*human-control\/nobody/);
 });
 
 test('silence is told with what to do next', () => {

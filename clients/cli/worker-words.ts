@@ -1,5 +1,6 @@
 /** Workers in the words people and programs read. */
 import { type Worker, WorkerState } from '#gen/wheelhouse/authority/v1/authority.js';
+import type { Refusal } from '#kernel/refusal.js';
 import type { Colours } from './colours.js';
 
 const STATES: Readonly<Record<number, string>> = {
@@ -17,6 +18,14 @@ export function stateWord(worker: Worker): string {
 /** Whether an agent is at work there. */
 export function isAtWork(worker: Worker): boolean {
   return worker.state === WorkerState.RUNNING || worker.state === WorkerState.WATCHED;
+}
+
+/** Why everything may not simply be ended; undefined when nobody is at work. */
+export function refusalToEnd(workers: readonly Worker[]): Refusal | undefined {
+  const names = workers.filter(isAtWork).map(({ name }) => name);
+  return names.length === 0
+    ? undefined
+    : { reason: 'AGENTS_RUNNING', facts: { workers: names.join(', ') } };
 }
 
 /** For `--json`. */

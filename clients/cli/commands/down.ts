@@ -7,7 +7,7 @@ import { EXIT_DONE } from '../exit-codes.js';
 import { acting, type Ending, type Invocation } from '../invocation.js';
 import { asOperator } from '../operator.js';
 import { endLeftBehind, isUp } from '../services.js';
-import { isAtWork } from '../worker-words.js';
+import { refusalToEnd } from '../worker-words.js';
 
 interface DownOptions {
   readonly yes?: true;
@@ -65,25 +65,21 @@ async function down(
 
 /** Throws `agents-running` unless nobody is at work or the person says so. */
 async function agree(invocation: Invocation): Promise<void> {
-  const names = await namesAtWork(invocation);
-  if (names.length === 0) {
-    return;
+  const refusal = await asOperator(invocation, async ({ workers }) =>
+    refusalToEnd(await workers.list()),
+  );
+  if (refusal !== undefined && !(await isAgreed(refusal.facts['workers'] ?? ''))) {
+    throw new RefusedError(refusal);
   }
-  const workers = names.join(', ');
-  if (process.stdin.isTTY && process.stderr.isTTY) {
-    const prompt = createInterface({ input: process.stdin, output: process.stderr });
-    const answer = await prompt.question(`this ends the agents at ${workers}; go on? [y/N] `);
-    prompt.close();
-    if (/^y(es)?$/i.test(answer.trim())) {
-      return;
-    }
-  }
-  throw new RefusedError({ reason: 'AGENTS_RUNNING', facts: { workers } });
 }
 
-async function namesAtWork(invocation: Invocation): Promise<readonly string[]> {
-  return await asOperator(invocation, async ({ workers }) => {
-    const all = await workers.list();
-    return all.filter(isAtWork).map(({ name }) => name);
-  });
+/** Asks where there is somebody to ask. */
+async function isAgreed(workers: string): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    return false;
+  }
+  const prompt = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await prompt.question(`this ends the agents at ${workers}; go on? [y/N] `);
+  prompt.close();
+  return /^y(es)?$/i.test(answer.trim());
 }

@@ -13,6 +13,7 @@ import { EXIT_DONE, EXIT_NOT_THE_PROGRAMS, programExitCode, runExitCodeOf } from
 import { acting, type Ending, type Invocation } from '../invocation.js';
 import { endpointsOf } from '../operator.js';
 import { DEFAULT_SIZE, Gate, Screen } from '../screen.js';
+import { onEndingSignal } from '../signals.js';
 import { parseSize } from '../size.js';
 
 interface RunOptions {
@@ -134,21 +135,17 @@ async function forwardInput(agentRun: AgentRun, screen: Screen, bytes: Buffer): 
   screen.resumeInput();
 }
 
-/** A signal ends the terminal; a second one does not wait for it. */
+/** A signal ends the terminal; one more does not wait for it. */
 function endOnSignal({ possession }: AgentRun): { received: NodeJS.Signals | undefined } {
   const seen: { received: NodeJS.Signals | undefined } = { received: undefined };
-  const onSignal = (signal: NodeJS.Signals): void => {
-    if (seen.received === undefined) {
+  onEndingSignal(
+    (signal) => {
+      seen.received = signal;
       possession.end();
       setTimeout(() => possession.abort(), ENDING_MS).unref();
-    } else {
-      possession.abort();
-    }
-    seen.received = signal;
-  };
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, onSignal);
-  }
+    },
+    () => possession.abort(),
+  );
   return seen;
 }
 

@@ -5,6 +5,7 @@ import { reportFailure, reportReady, startInBackground } from '../background.js'
 import { EXIT_DONE } from '../exit-codes.js';
 import { acting, type Ending, type Invocation } from '../invocation.js';
 import { Services } from '../services.js';
+import { onEndingSignal } from '../signals.js';
 import type { Endpoints } from '../state-folder.js';
 
 interface UpOptions {
@@ -108,20 +109,13 @@ export function announce(invocation: Invocation, endpoints: Endpoints): void {
   invocation.note(DEVELOPMENT_ONLY);
 }
 
-/** Resolves at the first signal that asks to end; a second one does not wait for the drain. */
+/** Resolves at the first signal that asks to end; one more does not wait for the drain. */
 export function holdUntilSignal(): Promise<undefined> {
   return new Promise((resolve) => {
-    let isAsked = false;
-    const onSignal = (): void => {
-      if (isAsked) {
-        process.kill(process.pid, 'SIGKILL');
-      }
-      isAsked = true;
-      resolve(undefined);
-    };
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      process.on(signal, onSignal);
-    }
+    onEndingSignal(
+      () => resolve(undefined),
+      () => process.kill(process.pid, 'SIGKILL'),
+    );
   });
 }
 

@@ -13,6 +13,7 @@ import { EXIT_DONE } from '../exit-codes.js';
 import { acting, type Ending, type Invocation } from '../invocation.js';
 import { asOperator, designate, type Operator } from '../operator.js';
 import { Gate, Screen } from '../screen.js';
+import { onEndingSignal } from '../signals.js';
 import { formatSize } from '../size.js';
 
 interface WatchOptions {
@@ -96,10 +97,7 @@ async function look(looking: Looking, mayWait: boolean): Promise<number> {
     }
   });
   void screen.broken.then(() => leaving.abort());
-  const onSignal = (): void => leaving.abort();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, onSignal);
-  }
+  onEndingSignal(() => leaving.abort());
   let end: StreamEnd | undefined;
   try {
     const presentation = await openWhenThere(looking, screen, mayWait, leaving.signal);
