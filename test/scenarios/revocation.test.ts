@@ -125,6 +125,25 @@ async function closedUnderFlood(subject: Subject): Promise<void> {
   expect(end.kind === 'closed' ? end.reason : 'lost').toMatch(/WORKER_CLOSED|lost/);
 }
 
+/** A reader that takes nothing: the closing does not wait for it, and what was queued for it is cut off. */
+async function closedBehindStalled(subject: Subject): Promise<void> {
+  await using room = await Room.open(subject);
+  await using _run = await room.runs(['sh', '-c', 'stty raw; exec yes'], { isHeadless: true });
+  const look = await room.operator.looksAt(room.worker, { holdLimitMs: 30_000 });
+  await look.shows(/y\ny\n/);
+  look.stalls();
+  await eventually('the terminal waits for the reader', async () => {
+    const before = look.received.bytes;
+    await delay(200);
+    return look.received.bytes === before;
+  });
+  const closing = await room.operator.workers.close(room.worker);
+  expect(closing.isFenced).toBe(true);
+  look.goesOn();
+  const end = await within('the look is cut off', 10_000, look.ended);
+  expect(end.kind).toBe('lost');
+}
+
 /** E1: authority away for longer than the terminal may be held. */
 async function authorityAway(subject: Subject): Promise<void> {
   await using room = await Room.open(subject, { data: { WHEELHOUSE_RING_BYTES: '4096' } });
@@ -193,6 +212,13 @@ describe('revocation', () => {
 
   test('P7 closing under flood is fenced, and nothing is shown afterwards', () =>
     closedUnderFlood(product));
+  test('P7 a fence never waits for a reader: a stalled one is cut off', () =>
+    closedBehindStalled(product));
+  falsifier(
+    'P7 reset of what is queued',
+    { file: 'services/data/rpc/presenter.ts', find: 'this.#parts.stream.reset();', replace: '' },
+    closedBehindStalled,
+  );
   test('E1 authority away for longer than the hold closes as authority-unreachable', () =>
     authorityAway(product));
   test('P5 a restart of authority closes presentations, and the agent goes on', () =>
