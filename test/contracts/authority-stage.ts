@@ -41,8 +41,8 @@ import {
   type Worker,
 } from '#gen/wheelhouse/authority/v1/authority.js';
 import type { Clock } from '#kernel/clock.js';
-import { type AuthoritySettings, loadSettings } from './config.js';
-import { type RunningAuthority, start } from './start.js';
+import { type AuthoritySettings, loadSettings } from '../../services/authority/config.js';
+import { type RunningAuthority, start } from '../../services/authority/start.js';
 
 /** Time that stands still until the test moves it. Starts now, or certificates would not be valid. */
 export class MovedClock implements Clock {
@@ -225,7 +225,8 @@ function write(paths: { certificate: string; key: string }, keyed: KeyedCertific
 /** How a call or a stream ended: the name of a refusal, or the status of what is none. */
 export type Ended = string;
 
-function endedBy(error: ServiceError): Ended {
+/** Names how a call or a stream ended. */
+export function endedBy(error: ServiceError): Ended {
   return refusalOf(error)?.reason ?? `status ${error.code}`;
 }
 
