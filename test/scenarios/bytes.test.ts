@@ -142,6 +142,22 @@ async function deafChild(subject: Subject): Promise<void> {
   await typing;
 }
 
+/** A program that does not read: what is acknowledged is what its terminal holds, and no more. */
+async function ackMeansWritten(subject: Subject): Promise<void> {
+  await using at = await Room.open(subject);
+  await using run = await at.runs(raw('echo ready; exec sleep 600'));
+  await run.shows(/ready/);
+  const content = Buffer.alloc(128 * 1024, 0x62);
+  let isTaken = false;
+  const typing = run.possession.write(content).then(() => {
+    isTaken = true;
+  });
+  await delay(1_500);
+  expect(isTaken).toBe(false);
+  await at.operator.workers.close(at.worker);
+  await typing;
+}
+
 describe('bytes', () => {
   test('B2 100 MB from a raw program arrive as they were written', () => hundredMegabytes(product));
   test('B7 fifty programs that print 100,000 bytes and exit at once lose none', () =>
@@ -169,8 +185,57 @@ describe('bytes', () => {
   test('B3 a reader that reconnects cannot freeze the agent', () => reconnectingReader(product));
   test('B4 with nobody looking the terminal is drained, and a look starts at the current position', () =>
     nobodyLooks(product));
+  falsifier(
+    'B4 drained when nobody looks',
+    {
+      file: 'services/data/carrier.ts',
+      find: 'presenter?.neededSeq ?? this.terminal.producedSeq',
+      replace: 'presenter?.neededSeq ?? 0n',
+    },
+    nobodyLooks,
+  );
   test('B6 256 byte values and split characters are exact in both directions', () =>
     everyByteBothWays(product));
+  falsifier(
+    'B2 and B6 exact',
+    {
+      file: 'services/data/adapters/output-frame.ts',
+      find: 'this.#isCopied = true;',
+      replace: 'target[start] = (target[start] ?? 0) & 0x7f; this.#isCopied = true;',
+    },
+    everyByteBothWays,
+  );
   test('B1 positions are the same number for every reader', () => samePositions(product));
+  falsifier(
+    'B1 positions of the attachment',
+    {
+      file: 'services/data/rpc/presenter.ts',
+      find: 'atSeq: parts.holder.terminal.producedSeq',
+      replace: 'atSeq: parts.holder.terminal.producedSeq - 1n',
+    },
+    samePositions,
+  );
+  test('B5 an input ack means that the terminal has the bytes', () => ackMeansWritten(product));
+  falsifier(
+    'B5 accepted is written',
+    {
+      file: 'services/data/rpc/possessor.ts',
+      find: 'bytes: this.#owner.terminal.write(effect.payload)',
+      replace: 'bytes: (this.#owner.terminal.write(effect.payload), effect.payload.length)',
+    },
+    ackMeansWritten,
+  );
   test('B8 a child that never reads blocks neither resize nor close', () => deafChild(product));
+  falsifier(
+    'B8 a blocked write blocks nothing',
+    {
+      file: 'services/data/rpc/possessor.ts',
+      find: 'bytes: this.#owner.terminal.write(effect.payload)',
+      replace: `bytes: (() => { const until = Date.now() + 20_000; let n = 0;
+        while (n < effect.payload.length && Date.now() < until) {
+          n += this.#owner.terminal.write(effect.payload.subarray(n));
+        } return n; })()`,
+    },
+    deafChild,
+  );
 });

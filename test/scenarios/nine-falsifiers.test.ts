@@ -329,7 +329,36 @@ describe('the specification’s falsifiers for presentations', () => {
     closingCloses(product));
   test('closing the presentation leaves the possession and its agent at work', () =>
     detachingLeaves(product));
+  falsifier(
+    'P8 a look is no owner',
+    {
+      file: 'services/data/carrier.ts',
+      find: 'this.#leaving.add(presenter);',
+      replace: "this.#leaving.add(presenter); this.#possessor.end('RELEASED');",
+    },
+    detachingLeaves,
+  );
   test('no peer, attachment, carrier, epoch or descriptor crosses to the page', () =>
     payloadNamesNothing(product));
+  falsifier(
+    'P1 nothing but the worker',
+    {
+      file: 'services/data/rpc/presenter.ts',
+      find: "stream.send({ event: { $case: 'opened', value } });",
+      replace: `stream.send({ event: { $case: 'opened', value } });
+        stream.send({ event: { $case: 'refused', value: { request: 0n, reason: 21,
+          facts: { of: this.#parts.holder.basis.attachmentRef } } } });`,
+    },
+    payloadNamesNothing,
+  );
   test('a presentation is in no store, and a restart finds nothing', () => nothingDurable(product));
+  falsifier(
+    'P9 no trace',
+    {
+      file: 'services/data/rpc/present.ts',
+      find: 'this.#presenter = carrier.present({',
+      replace: "this.#node.logger.info('a look began'); this.#presenter = carrier.present({",
+    },
+    nothingDurable,
+  );
 });

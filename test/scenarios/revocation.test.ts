@@ -221,6 +221,7 @@ describe('revocation', () => {
   );
   test('E1 authority away for longer than the hold closes as authority-unreachable', () =>
     authorityAway(product));
+  falsifier('E1 nothing without authority', withoutResolve, authorityAway);
   test('P5 a restart of authority closes presentations, and the agent goes on', () =>
     authorityRestarts(product));
 });
