@@ -1,7 +1,7 @@
 /**
  * Who is calling: read from the connection's certificate and from nowhere else.
  *
- * Identity is one URI SAN: `spiffe://wheelhouse/<role>/<name>[/<node>]` (DESIGN 4).
+ * Identity is one URI SAN: `spiffe://wheelhouse/<role>/<name>[/<node>]` (docs/architecture.md).
  */
 import { X509Certificate } from 'node:crypto';
 import { granted, type Outcome, refused } from '#kernel/outcome.js';

@@ -24,7 +24,7 @@ export const serverLimits = {
   streamsPerConnectionMax: 256,
   /** The largest message is a batch of questions; a terminal frame is 64 KiB at most. */
   messageBytesMax: 512 * 1024,
-  /** With the timeout below: a vanished peer is noticed within 15 s (DESIGN 4). */
+  /** With the timeout below: a vanished peer is noticed within 15 s. */
   keepaliveMs: 10_000,
   keepaliveTimeoutMs: 5_000,
 } as const;

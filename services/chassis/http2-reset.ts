@@ -2,7 +2,7 @@
  * Resets the HTTP/2 stream under a grpc-js server call.
  *
  * grpc-js has no public call for it: `end()` lets 1–3 MB of queued frames out and `destroy()` sends no
- * reset (DESIGN 11). This reaches through its private fields; test/contracts/http2-reset.test.ts
+ * reset (docs/architecture.md, traps). This reaches through its private fields; test/contracts/http2-reset.test.ts
  * guards the reach, and the package is pinned.
  */
 import { constants, type ServerHttp2Stream } from 'node:http2';

@@ -1,7 +1,7 @@
 /**
  * The initiator's incarnation: minted beside a control peer, written to the journal, read by nobody.
  *
- * It authorises nothing. Only the journal's writer may import this file (DESIGN 4); a test walks the
+ * It authorises nothing. Only the journal's writer may import this file (docs/architecture.md, identity); a test walks the
  * imports to prove it.
  */
 import type { FreshNames } from '#kernel/fresh-names.js';

@@ -2,7 +2,7 @@
  * The durable journal: one SQLite file, held by one process for life, every commit on disk.
  *
  * WAL quietly means synchronous=NORMAL in this build of SQLite, so FULL is set after it and read back
- * (DESIGN 11). A commit that failed in any way but a full disk ends the process: after a failed fsync
+ * (docs/architecture.md, traps). A commit that failed in any way but a full disk ends the process: after a failed fsync
  * the page cache may lie, and only a restart reads what the disk has.
  */
 import { mkdirSync, statfsSync } from 'node:fs';

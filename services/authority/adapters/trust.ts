@@ -7,7 +7,7 @@ import { type Outcome, refused } from '#kernel/outcome.js';
  * Names the holder of a certificate that the deployment's root has signed. Refuses CALLER_UNIDENTIFIED.
  *
  * The certificate's end is not looked at: a connection outlives its handshake, and what counts is its
- * peer's newest certificate (DESIGN 4).
+ * peer's newest certificate (docs/architecture.md, identity).
  */
 export function trusting(rootPem: string): (certificate: Uint8Array) => Outcome<CallerIdentity> {
   const root = new X509Certificate(rootPem);

@@ -1,4 +1,4 @@
-/** Which close reason a refused resolve gives to a presentation that lives (DESIGN 6). */
+/** Which close reason a refused resolve gives to a presentation that lives (docs/protocol.md). */
 import type { CloseReasonName, ReasonName } from '#kernel/refusal.js';
 
 const BY_REASON: Partial<Readonly<Record<ReasonName, CloseReasonName>>> = {

@@ -108,7 +108,7 @@ export class Possessor {
     this.#step({ kind: 'ended', reason });
   }
 
-  /** The stream is over: an open possession ends here (DESIGN 6, Possess). */
+  /** The stream is over: an open possession ends here. */
   gone(): void {
     this.end('RELEASED');
     this.#lingerTimer?.[Symbol.dispose]();
