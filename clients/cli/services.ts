@@ -135,13 +135,21 @@ export async function endLeftBehind(
 }
 
 async function endProcess(pid: number, state: StateFolder): Promise<void> {
-  process.kill(pid, 'SIGTERM');
+  signal(pid, 'SIGTERM');
   const deadline = performance.now() + LEFT_BEHIND_MS;
   while (isOurs(pid, state)) {
     if (performance.now() > deadline) {
-      process.kill(pid, 'SIGKILL');
+      signal(pid, 'SIGKILL');
     }
     await sleep(50);
+  }
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended since we looked.
   }
 }
 

@@ -31,7 +31,10 @@ const BINDING_MS = 10_000;
 /** setTimeout takes no more than 2^31 - 1 ms; a longer wait is made of several. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 /** A refused or lost renewal is asked for again after this long; half a life leaves room for many. */
-const RENEWAL_RETRY_MS = 60_000;
+const RENEWAL_RETRY_MS = 15_000;
+
+/** Renewals are never closer together than this, whatever a certificate says. */
+const RENEWAL_LEAST_MS = 1_000;
 
 interface PendingRenewal {
   readonly keyPem: string;
@@ -162,8 +165,12 @@ export class BindStream implements Disposable {
 
   #renewAtHalfLife(): void {
     this.#timer?.[Symbol.dispose]();
-    const dueMs = halfLifeOf(this.#identity) - this.#clock.now();
-    this.#renewIn(Math.max(0, dueMs));
+    const nowMs = this.#clock.now();
+    // Certificates are backdated, so a short one may be past its half when it is new: a quarter of
+    // what is left then keeps renewals from chasing one another.
+    const leftMs = notAfterOf(this.#identity) - nowMs;
+    const dueMs = Math.max(halfLifeOf(this.#identity) - nowMs, leftMs / 4, RENEWAL_LEAST_MS);
+    this.#renewIn(dueMs);
   }
 
   #renewIn(delayMs: number): void {
@@ -199,6 +206,10 @@ export class BindStream implements Disposable {
 export function halfLifeOf({ identity }: LoadedIdentity): number {
   const { fromMs, toMs } = lifeOf(identity.certificatePem);
   return fromMs + (toMs - fromMs) / 2;
+}
+
+function notAfterOf({ identity }: LoadedIdentity): number {
+  return lifeOf(identity.certificatePem).toMs;
 }
 
 /** Whether a certificate is within the last third of its life, or past it. */

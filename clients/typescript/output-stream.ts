@@ -19,7 +19,7 @@ import type {
 import type { Refusal } from '#kernel/refusal.js';
 import { type AckLedger, acked, isAckDue, openLedger, received, taken } from './ack-ledger.js';
 import { callError, UnreachableError } from './call-errors.js';
-import { endOf, exitOf, type StreamEnd } from './stream-end.js';
+import { type ClosedEnd, endOf, exitOf, type StreamEnd } from './stream-end.js';
 
 type Event = NonNullable<PossessResponse['event']>;
 type Response = { event?: Event | undefined };
@@ -223,11 +223,14 @@ export class OutputStream<Request> {
 
   #close(event: Extract<Event, { $case: 'closed' }>): void {
     const end = endOf(event.value);
-    if (end === undefined || end.kind !== 'closed') {
+    if (end === undefined) {
       this.#violated(`it closed for a reason unknown here (${event.value.reason})`);
       return;
     }
-    this.#finish(this.#isLeaving ? this.#detached(end) : end);
+    // What was acknowledged may still have been on its way when the sender closed.
+    const { ackedSeq } = this.#ledger;
+    const closed = { ...end, ackedSeq: end.ackedSeq > ackedSeq ? end.ackedSeq : ackedSeq };
+    this.#finish(this.#isLeaving ? this.#detached(closed) : closed);
   }
 
   /** The status that ends a call that did not end well. */
@@ -262,7 +265,7 @@ export class OutputStream<Request> {
     });
   }
 
-  #detached(closed: Extract<StreamEnd, { kind: 'closed' }> | undefined): StreamEnd {
+  #detached(closed: ClosedEnd | undefined): StreamEnd {
     return { kind: 'detached', takenSeq: this.#ledger.takenSeq, sender: closed };
   }
 

@@ -7,17 +7,21 @@ export type ProgramExit =
   | { readonly kind: 'code'; readonly code: number }
   | { readonly kind: 'signal'; readonly signal: number };
 
+/** A reason came, with positions. */
+export interface ClosedEnd {
+  readonly kind: 'closed';
+  readonly reason: CloseReasonName;
+  /** Next byte that was not acknowledged. */
+  readonly ackedSeq: bigint;
+  /** Next byte the sender had not sent. */
+  readonly sentSeq: bigint;
+  /** Next byte the terminal had not produced. */
+  readonly producedSeq: bigint;
+  readonly exit: ProgramExit | undefined;
+}
+
 export type StreamEnd =
-  /** A reason came, with the sender's positions. */
-  | {
-      readonly kind: 'closed';
-      readonly reason: CloseReasonName;
-      /** Next byte the sender had not been told taken. */
-      readonly ackedSeq: bigint;
-      readonly sentSeq: bigint;
-      readonly producedSeq: bigint;
-      readonly exit: ProgramExit | undefined;
-    }
+  | ClosedEnd
   /** The reader left. Positions are its own; the sender's, when it still told them, stand beside. */
   | {
       readonly kind: 'detached';
@@ -28,7 +32,7 @@ export type StreamEnd =
   | { readonly kind: 'lost'; readonly takenSeq: bigint; readonly cause: Error };
 
 /** Undefined for a reason that this build does not know. */
-export function endOf(closed: Closed): StreamEnd | undefined {
+export function endOf(closed: Closed): ClosedEnd | undefined {
   const reason = closeReasonName(closed.reason);
   if (reason === undefined) {
     return undefined;

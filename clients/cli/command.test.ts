@@ -1,0 +1,150 @@
+/** The compiled command on real services: what a shell sees of it. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ScratchDeployment } from './scratch-deployment.js';
+import { StateFolder } from './state-folder.js';
+
+let deployment: ScratchDeployment;
+const LONG_MS = 60_000;
+
+beforeAll(async () => {
+  deployment = new ScratchDeployment();
+  await deployment.wheelhouse('up', '-d');
+  await deployment.wheelhouse('worker', 'open', 'demo');
+}, LONG_MS);
+afterAll(async () => {
+  await deployment[Symbol.asyncDispose]();
+}, LONG_MS);
+
+function run(...command: readonly string[]) {
+  return deployment.wheelhouse('run', 'demo', '--', ...command);
+}
+
+test('status is done while everything answers', async () => {
+  const { code, stdout } = await deployment.wheelhouse('status', '--json');
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({
+    isUp: true,
+    services: [{ health: 'serving' }, { health: 'serving' }],
+  });
+});
+
+test('a second up is refused as store-in-use', async () => {
+  const { code, stdout, stderr } = await deployment.wheelhouse('up');
+  expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+  expect(stderr).toContain('refused: store-in-use: ');
+});
+
+test.each([
+  ['its own code', ['sh', '-c', 'exit 7'], 7],
+  ['128 and its signal', ['sh', '-c', 'kill -9 $$'], 137],
+  ['127 for what is not there', ['no-such-program'], 127],
+  ['126 for what cannot be executed', ['/etc/passwd'], 126],
+])(
+  'run ends with %s',
+  async (_what, command, code) => {
+    expect(await run(...command)).toMatchObject({ code });
+  },
+  LONG_MS,
+);
+
+test(
+  'run shows the terminal’s bytes and passes stdin on',
+  async () => {
+    const started = deployment.start(['run', 'demo', '--', 'cat'], 'hello\n\x04');
+    expect(await started.ended).toEqual({ code: 0, stdout: 'hello\r\nhello\r\n', stderr: '' });
+  },
+  LONG_MS,
+);
+
+test('whatever of run is not the program’s is 125 and has its name', async () => {
+  const { code, stderr } = await deployment.wheelhouse('run', 'nosuch', '--', 'ls');
+  expect(code).toBe(125);
+  expect(stderr).toMatch(/^refused: worker-unknown: /);
+});
+
+test('a look at a vacant worker is refused by name, for programs as well', async () => {
+  const people = await deployment.wheelhouse('watch', 'demo');
+  expect(people).toMatchObject({ code: 3, stdout: '' });
+  expect(people.stderr).toMatch(/^refused: locus-not-occupied: /);
+  const programs = await deployment.wheelhouse('watch', 'demo', '--json');
+  expect(programs).toMatchObject({ code: 3, stdout: '' });
+  expect(JSON.parse(programs.stderr)).toMatchObject({ refused: 'locus-not-occupied' });
+});
+
+test(
+  'watch --wait sees the program from where it is then, to its end',
+  async () => {
+    const look = deployment.start(['watch', 'demo', '--wait']);
+    await look.printed(/waiting/);
+    const program = run('sh', '-c', 'sleep 2; echo seen');
+    expect(await look.ended).toMatchObject({ code: 0, stdout: 'seen\r\n' });
+    expect((await look.ended).stderr).toMatch(/closed: ended acked=6 sent=6 produced=6 exit=0/);
+    expect(await program).toMatchObject({ code: 0 });
+  },
+  LONG_MS,
+);
+
+test(
+  'closing a worker closes the look at it by that reason, and ends the run',
+  async () => {
+    await deployment.wheelhouse('worker', 'open', 'short');
+    const program = deployment.start(['run', 'short', '--', 'sh', '-c', 'echo on; sleep 600']);
+    await program.printed(/on/);
+    const look = deployment.start(['watch', 'short']);
+    await look.printed(/watching short/);
+    expect(await deployment.wheelhouse('worker', 'close', 'short')).toMatchObject({
+      code: 0,
+      stdout: 'closed short (fenced)\n',
+    });
+    expect(await look.ended).toMatchObject({ code: 3 });
+    expect((await look.ended).stderr).toContain('closed: worker-closed');
+    expect(await program.ended).toMatchObject({ code: 125 });
+  },
+  LONG_MS,
+);
+
+test(
+  'a service that dies is started again where it was',
+  async () => {
+    const state = new StateFolder(deployment.stateDir);
+    const endpoints = state.endpoints();
+    const pid = state.up()?.services['authority'] ?? 0;
+    process.kill(pid, 'SIGKILL');
+    while (state.up()?.services['authority'] === pid) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect(await deployment.wheelhouse('status')).toMatchObject({ code: 0 });
+    expect(state.endpoints()).toEqual(endpoints);
+  },
+  LONG_MS,
+);
+
+test(
+  'down ends no agent unasked, and every one when it is',
+  async () => {
+    const background = await deployment.wheelhouse('run', 'demo', '-d', '--', 'sleep', '600');
+    expect(background).toEqual({ code: 0, stdout: 'demo\n', stderr: '' });
+    const refused = await deployment.wheelhouse('down');
+    expect(refused.code).toBe(3);
+    expect(refused.stderr).toMatch(/^refused: agents-running: .*workers=demo/);
+    expect(await deployment.wheelhouse('down', '--yes')).toMatchObject({ code: 0 });
+    expect(await deployment.wheelhouse('status')).toMatchObject({ code: 4 });
+  },
+  LONG_MS,
+);
+
+test(
+  'the demo shows a few frames, says what to do next, and drains when asked',
+  async () => {
+    const demo = deployment.start(['demo', '--seconds', '1']);
+    await demo.printed(/watch demo/);
+    demo.child.kill('SIGINT');
+    const { code, stdout } = await demo.ended;
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^ready authority=\S+ data\.local=\S+\n/);
+    expect(stdout).toContain('agent demo at work');
+    expect(stdout).not.toContain('\x1b');
+    expect(stdout).toContain(`npx wheelhouse --state '${deployment.stateDir}' watch demo`);
+  },
+  LONG_MS,
+);
