@@ -62,12 +62,12 @@ export const settings = {
     reason: 'A certificate a connection; four connections for each of 1,000 terminals.',
   }),
   nodeBacklogMax: integer('WHEELHOUSE_NODE_BACKLOG_MAX', {
-    unit: 'messages',
-    fallback: 1_024,
+    unit: 'answers',
+    fallback: 65_536,
     min: 16,
-    max: 1_000_000,
+    max: 10_000_000,
     reason:
-      'Answers and fences that a node has not taken. A node that lags by this many is cut off: it closes by itself, and its next inventory tells where it stands.',
+      'Answers that a node has not taken, a fence counting as one: sixteen full batches, about 16 MB. A node that lags by this many is cut off: it closes by itself, and its next inventory tells where it stands.',
   }),
   runCertificateLifeMs: integer('WHEELHOUSE_RUN_CERTIFICATE_LIFE_MS', {
     unit: 'milliseconds',
@@ -132,6 +132,11 @@ export function loadSettings(env: Readonly<Record<string, string | undefined>>):
   if (values.drainDeadlineMs < values.fenceAckMs) {
     throw new SettingFault(
       'WHEELHOUSE_DRAIN_DEADLINE_MS must be at least WHEELHOUSE_FENCE_ACK_MS, or a drain cuts closings short',
+    );
+  }
+  if (values.nodeBacklogMax < values.batchQuestionsMax) {
+    throw new SettingFault(
+      'WHEELHOUSE_NODE_BACKLOG_MAX must be at least WHEELHOUSE_BATCH_QUESTIONS_MAX, or one full batch cuts its node off',
     );
   }
   return values;

@@ -1,9 +1,10 @@
 /** Authority from the outside: what its clients see, over real connections. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ServiceError } from '@grpc/grpc-js';
 import { describe, expect, test } from 'vitest';
 import { requestCertificate } from '#chassis/certificates.js';
+import { randomNames } from '#chassis/random-names.js';
 import {
   FenceScope,
   Fencing,
@@ -11,6 +12,9 @@ import {
   WorkerState,
 } from '#gen/wheelhouse/authority/v1/authority.js';
 import { CloseReason } from '#gen/wheelhouse/refusal/v1/refusal.js';
+import { decodeEvent } from '../../services/authority/adapters/event-rows.js';
+import { Journal } from '../../services/authority/adapters/journal.js';
+import type { StoredFact } from '../../services/authority/domain/deciding.js';
 import type { Player } from './authority-stage.js';
 import { Bound, designationOf, endedBy, question, Stage } from './authority-stage.js';
 
@@ -878,4 +882,83 @@ test('a certificate request is the client’s: its subject is ignored', async ()
   expect(certificatePem).toContain('BEGIN CERTIFICATE');
   expect(designationOf(await ada.open()).expectedWorkerGeneration).toBe(1n);
   expect(new Bound(ada.client).inbox.all).toEqual([]);
+});
+
+describe('a restart after any fact', () => {
+  /** Everything that an eventful life writes, fact by fact. */
+  async function eventfulLife(): Promise<readonly StoredFact[]> {
+    await using stage = await Stage.open();
+    const { node, ada, adaBind, worker, agent, agentBind, operator } = await atWork(stage);
+    await node.present(operator, worker);
+    await adaBind.renew();
+    await agentBind.leave();
+    await node.first('fence');
+    await agent.bind();
+    await ada.close(worker);
+    const reopened = await ada.reopen(worker);
+    await agent.occupy(reopened);
+    await node.possess(node.introduce(agent), reopened);
+    await ada.issueIdentity('demo');
+    await ada.close(reopened);
+    stage.abort();
+    return factsIn(stage);
+  }
+
+  function factsIn(stage: Stage): readonly StoredFact[] {
+    const journal = opened(stage.stateDir);
+    const facts = journal.rowsAfter(0n, 1_000);
+    journal.close();
+    return facts;
+  }
+
+  function opened(stateDir: string): Journal {
+    const path = join(stateDir, 'authority', 'journal.sqlite');
+    const journal = Journal.open({ path, names: randomNames });
+    if (journal.kind === 'refused') {
+      throw new Error(journal.refusal.reason);
+    }
+    return journal.value;
+  }
+
+  test('begins, finishes what was closing, and serves', async () => {
+    const facts = await eventfulLife();
+    const kinds = new Set(facts.map(({ kind }) => kind));
+    expect(kinds.size).toBeGreaterThan(11);
+    for (let count = 1; count <= facts.length; count += 1) {
+      await using stage = await Stage.open();
+      stage.abort();
+      rmSync(join(stage.stateDir, 'authority'), { recursive: true });
+      const journal = opened(stage.stateDir);
+      journal.append(
+        facts.slice(0, count).map(({ kind, body }) => decodeEvent(kind, body)),
+        0,
+      );
+      journal.close();
+      await stage.start();
+      const node = await stage.node();
+      await node.reconciled();
+      const ada = await stage.operator();
+      await ada.bind();
+      await eventually(async () => {
+        const [worker] = await ada.list();
+        return worker?.state !== WorkerState.CLOSING;
+      });
+      const [worker] = await ada.list();
+      if (worker !== undefined) {
+        const isOpen = worker.state === WorkerState.VACANT;
+        expect(await refusalOf(isOpen ? ada.close(worker) : ada.reopen(worker))).toBe('granted');
+      }
+    }
+  });
+});
+
+test('a node that takes nothing of what it is sent is cut off', async () => {
+  await using stage = await Stage.open({ nodeBacklogMax: 40_960 });
+  const { node, worker, operator, ada } = await atWork(stage);
+  node.stopReading();
+  const many = Array.from({ length: 4_096 }, () => question(operator, worker));
+  for (let count = 0; count < 60; count += 1) {
+    void node.batch(...many).catch(() => undefined);
+  }
+  await eventually(async () => (await ada.list())[0]?.dataEndpoint === '');
 });

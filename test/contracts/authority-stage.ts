@@ -508,6 +508,11 @@ export class NodePlayer {
     return attachmentRef;
   }
 
+  /** Takes nothing more of what is sent: the connection's windows fill. */
+  stopReading(): void {
+    this.#call.pause();
+  }
+
   ack({ fence }: Fence): void {
     this.send({ message: { $case: 'fenceAck', value: { fence } } });
   }

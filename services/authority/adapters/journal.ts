@@ -76,6 +76,11 @@ export class Journal {
     return granted(new Journal(database, options));
   }
 
+  /** Index of the newest fact; 0 when there is none. */
+  get lastIndex(): bigint {
+    return this.#lastIndex;
+  }
+
   /** Every stored event, in order. Throws a `Fault` for one that cannot be read. */
   *events(): Generator<WorldEvent> {
     const all = this.#database.prepare<[], StoredRow>(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ref } from '#kernel/refs.js';
+import { type Lineage, ref } from '#kernel/refs.js';
 import type { IssueIdentity, IssueRunCertificate, Renew } from './command.js';
 import {
   ada,
@@ -20,6 +20,7 @@ import {
   newestEndOf,
   noRenewals,
   type Renewal,
+  type Renewals,
   renewalsMax,
 } from './renewals.js';
 
@@ -121,35 +122,43 @@ describe('lineages', () => {
     ...given,
   });
 
+  function kept(...renewals: readonly Renewal[]): Renewals {
+    const draft = new Map<string, Renewal>();
+    for (const renewal of renewals) {
+      keepRenewal(draft, renewal);
+    }
+    return draft;
+  }
+
+  const many = (count: number, given: Partial<Renewal> = {}): Renewal[] =>
+    Array.from({ length: count }, (_, index) => record(`many-${index}`, given));
+
   test('a certificate that nobody renewed is its own', () => {
     expect(lineageOf(noRenewals, 'alone')).toBe('alone');
     expect(newestEndOf(noRenewals, ref('alone'))).toBe(0);
   });
 
-  test('an ended certificate is known while a newer one of its lineage lives', () => {
-    const first = keepRenewal(noRenewals, record('a'));
-    const second = keepRenewal(first, record('b', { notAfterMs: 300, issuedAtMs: 90 }));
-    const other = record('c', { lineage: ref('other'), issuedAtMs: 200, notAfterMs: 900 });
-    const third = keepRenewal(second, other);
-    expect(lineageOf(third, 'a')).toBe('first');
-    expect(newestEndOf(third, ref('first'))).toBe(300);
+  test('a renewed one continues the first, and the newest end counts', () => {
+    const renewals = kept(record('a'), record('b', { notAfterMs: 300, issuedAtMs: 90 }));
+    expect(lineageOf(renewals, 'a')).toBe('first');
+    expect(newestEndOf(renewals, ref('first'))).toBe(300);
   });
 
-  test('a lineage is forgotten whole when its newest certificate has ended', () => {
-    const first = keepRenewal(noRenewals, record('a'));
-    const other = record('c', { lineage: ref('other'), issuedAtMs: 100, notAfterMs: 900 });
-    const second = keepRenewal(first, other);
-    expect([...second.keys()]).toEqual(['c']);
-  });
-
-  test('are bounded: the oldest record gives way', () => {
-    let renewals = noRenewals;
-    const full = new Map(
-      Array.from({ length: renewalsMax }, (_, index) => [`c${index}`, record(`c${index}`)]),
+  test('are bounded: what has ended goes, an ended certificate of a living lineage does not', () => {
+    const lineage = ref<Lineage>('second');
+    const renewals = kept(
+      record('older', { lineage, notAfterMs: 50 }),
+      record('newer', { lineage, notAfterMs: 900 }),
+      ...many(renewalsMax - 2),
+      record('newest', { lineage, issuedAtMs: 100, notAfterMs: 950 }),
     );
-    renewals = keepRenewal(full, record('newest'));
-    expect(renewals.size).toBe(renewalsMax);
-    expect(renewals.has('c0')).toBe(false);
+    expect([...renewals.keys()]).toEqual(['older', 'newer', 'newest']);
+  });
+
+  test('are bounded: when all still live, the oldest quarter goes', () => {
+    const renewals = kept(...many(renewalsMax), record('newest'));
+    expect(renewals.size).toBe((renewalsMax * 3) / 4);
+    expect(renewals.has('many-0')).toBe(false);
     expect(renewals.has('newest')).toBe(true);
   });
 

@@ -26,19 +26,34 @@ export const noRenewals: Renewals = new Map();
  * Renewals that are remembered, over all lineages.
  *
  * A constant and no setting: the fold must give the same world under every configuration. 1,000 runs
- * renewing every half hour fill it in about eight hours of runs that all still live; beyond that the
- * oldest record goes, and only a break of a connection as old as that would notice.
+ * renewing every half hour fill it in eight hours; then what has ended goes, and if all still live, the
+ * oldest quarter: only a break of a connection as old as that would notice.
  */
 export const renewalsMax = 16_384;
 
-/** Adds a renewal and forgets lineages that have ended. */
-export function keepRenewal(renewals: Renewals, renewal: Renewal): Renewals {
+/**
+ * Adds a renewal to a draft of its caller's own. Forgets only when it is full, so that reading a long
+ * journal costs little for each.
+ */
+export function keepRenewal(draft: Map<string, Renewal>, renewal: Renewal): void {
   const { fingerprint, lineage, notAfterMs, issuedAtMs } = renewal;
-  const added = new Map(renewals);
-  added.set(fingerprint, { fingerprint, lineage, notAfterMs, issuedAtMs });
-  const living = livingLineages(added, issuedAtMs);
-  const kept = [...added].filter(([, each]) => living.has(each.lineage));
-  return new Map(kept.slice(-renewalsMax));
+  draft.set(fingerprint, { fingerprint, lineage, notAfterMs, issuedAtMs });
+  if (draft.size > renewalsMax) {
+    forget(draft, issuedAtMs);
+  }
+}
+
+/** Lineages whose newest certificate has ended, then the oldest records, until a quarter is free. */
+function forget(draft: Map<string, Renewal>, nowMs: number): void {
+  const living = livingLineages(draft, nowMs);
+  const ended = [...draft.values()].filter(({ lineage }) => !living.has(lineage));
+  for (const { fingerprint } of ended) {
+    draft.delete(fingerprint);
+  }
+  const tooMany = Math.max(0, draft.size - (renewalsMax * 3) / 4);
+  for (const fingerprint of [...draft.keys()].slice(0, tooMany)) {
+    draft.delete(fingerprint);
+  }
 }
 
 function livingLineages(renewals: Renewals, nowMs: number): ReadonlySet<Lineage> {

@@ -164,11 +164,12 @@ export const emptyWorld: World = {
 
 /** Folds events in order. The given world is left as it was: a failed commit goes back to it. */
 export function evolve(world: World, events: Iterable<WorldEvent>): World {
-  const draft: Draft = { ...world, workers: new Map(world.workers) };
+  const draft: Draft = { ...world, workers: new Map(world.workers), ownRenewals: undefined };
   for (const event of events) {
     fold(draft, event);
   }
-  return draft;
+  const { worldIncarnation, worldGeneration, workers, renewals } = draft;
+  return { worldIncarnation, worldGeneration, workers, renewals };
 }
 
 /** A world in the making, private to one `evolve`: one copy for many events. */
@@ -177,6 +178,8 @@ interface Draft {
   worldGeneration: Generation;
   readonly workers: Map<WorkerRef, Worker>;
   renewals: Renewals;
+  /** The copy to write to, once there was something to write. */
+  ownRenewals: Map<string, Renewal> | undefined;
 }
 
 function fold(draft: Draft, event: WorldEvent): void {
@@ -189,7 +192,9 @@ function fold(draft: Draft, event: WorldEvent): void {
     case 'control-bound':
       return;
     case 'certificate-renewed':
-      draft.renewals = keepRenewal(draft.renewals, event);
+      draft.ownRenewals ??= new Map(draft.renewals);
+      draft.renewals = draft.ownRenewals;
+      keepRenewal(draft.ownRenewals, event);
       return;
     case 'worker-opened': {
       draft.workers.set(event.workerRef, opened(event));

@@ -45,8 +45,10 @@ export interface NodeLinkParts {
   readonly limits: NodeLinkLimits;
   /** The stream serves; called before anything is sent on it. */
   readonly onServing: (link: NodeLink) => void;
-  /** The stream serves no more. Called once, and only after `onServing`. */
+  /** The stream serves no more, and no other has taken its place. At most once, after `onServing`. */
   readonly onGone: (link: NodeLink) => void;
+  /** The connection is over. Once, whatever came before. */
+  readonly onOver: (link: NodeLink) => void;
 }
 
 /** What ends on a node, from which state on. */
@@ -69,6 +71,8 @@ export class NodeLink {
   readonly #callers = new Map<number, Asker>();
   /** Fences somebody waits for: at most two for each closing worker. */
   readonly #awaited = new Map<bigint, () => void>();
+  /** Answers and fences handed over that HTTP/2 has not taken. */
+  #untakenCount = 0;
   #lastFence = 0n;
   #lastBatch = 0n;
   #phase: Phase = 'opened';
@@ -88,7 +92,10 @@ export class NodeLink {
     this.#stream.attach({
       onMessage: (request) => this.#receive(request),
       onHalfClose: () => this.#stream.end(),
-      onGone: () => this.#leave(),
+      onGone: () => {
+        this.#leave();
+        this.#parts.onOver(this);
+      },
     });
   }
 
@@ -140,7 +147,9 @@ export class NodeLink {
 
   /** Cuts the stream at once, whatever is still queued. */
   cut(): void {
-    this.#stream.reset();
+    if (!this.#stream.isOver) {
+      this.#stream.reset();
+    }
     this.#leave();
   }
 
@@ -231,10 +240,8 @@ export class NodeLink {
     }
     const { authority, clock } = this.#parts;
     const answers = answerBatch(authority, this.node, asked, clock.now());
-    this.#send({
-      $case: 'answers',
-      value: { batch, authorityEpoch: authority.epoch, answers },
-    });
+    const value = { batch, authorityEpoch: authority.epoch, answers };
+    this.#send({ $case: 'answers', value }, Math.max(1, answers.length));
   }
 
   #introduce({ caller, certificate }: Introduction): void {
@@ -298,17 +305,18 @@ export class NodeLink {
     }));
   }
 
-  #send(message: Told): void {
+  #send(message: Told, answerCount = 1): void {
     if (this.#phase === 'gone') {
       return;
     }
-    if (this.#stream.backlog >= this.#parts.limits.nodeBacklogMax) {
-      return this.#misused(
-        'backlog',
-        `at most ${this.#parts.limits.nodeBacklogMax} untaken messages`,
-      );
+    const { nodeBacklogMax } = this.#parts.limits;
+    this.#untakenCount += answerCount;
+    if (this.#untakenCount > nodeBacklogMax) {
+      return this.#misused('backlog', `at most ${nodeBacklogMax} untaken answers`);
     }
-    this.#stream.send({ message });
+    this.#stream.send({ message }, () => {
+      this.#untakenCount -= answerCount;
+    });
   }
 
   #misused(field: string, rule: string): void {

@@ -45,9 +45,9 @@ function partsOf(room: Room): NodeLinkParts {
       links.enter(link);
       logger.info({ node: link.node }, 'node connected');
     },
+    onOver: (link) => streams.leave(link),
     onGone: (link) => {
-      streams.leave(link);
-      if (links.of(link.node) !== link || streams.isDraining) {
+      if (streams.isDraining) {
         return;
       }
       links.leave(link);

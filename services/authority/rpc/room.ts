@@ -20,6 +20,8 @@ export type Verify = (certificate: Uint8Array) => Outcome<CallerIdentity>;
 
 /** The durable facts, to be read. */
 export interface Facts {
+  /** Index of the newest; 0 when there is none. */
+  readonly lastIndex: bigint;
   /** Facts after an index, at most so many, in order. */
   rowsAfter(index: bigint, rowsMax: number): readonly StoredFact[];
 }

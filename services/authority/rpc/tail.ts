@@ -25,10 +25,11 @@ class Tailing {
   }
 
   pump(): void {
-    if (this.#isBusy || this.#feed.isOver) {
+    const { journal, settings } = this.#room;
+    if (this.#isBusy || this.#feed.isOver || this.#nextAfter >= journal.lastIndex) {
       return;
     }
-    const rows = this.#room.journal.rowsAfter(this.#nextAfter, this.#room.settings.tailPageRows);
+    const rows = journal.rowsAfter(this.#nextAfter, settings.tailPageRows);
     const last = rows.at(-1);
     if (last === undefined) {
       return;
