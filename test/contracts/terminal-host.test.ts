@@ -287,6 +287,39 @@ describe('the last byte of a fast program (case C001)', () => {
     await program.terminal.hangUp();
     expect(program.terminal.producedSeq).toBe(producedSeq);
   });
+
+  test('END stands at most the drain behind what was read at the reap (law B7)', async () => {
+    let onReaped = (): void => undefined;
+    const reaped = new Promise<void>((resolve) => {
+      onReaped = resolve;
+    });
+    await using small = startTerminalHost({
+      ringBytes: 64 * 1024,
+      endDrainMax: 4096,
+      fork: (program, tell) =>
+        nativeFork(program, (exit) => {
+          tell(exit);
+          onReaped();
+        }),
+    });
+    const terminal = start('cat /dev/zero & read line', { on: small });
+    await eventually('the ring is full', () => terminal.isFull);
+    terminal.write(Buffer.from('\n'));
+    await within('the reap', reaped);
+    expect(terminal.end).toBeUndefined();
+    terminal.release(terminal.producedSeq);
+    await eventually('END is known', () => terminal.end !== undefined);
+    expect(terminal.producedSeq).toBeGreaterThan(65_536n);
+    expect(terminal.producedSeq).toBeLessThanOrEqual(65_536n + 4_096n);
+  });
+
+  test('a program may let go of its terminal and take it again', async () => {
+    const program = run(
+      'exec </dev/null >/dev/null 2>&1; sleep 0.1; echo back >/dev/tty; exec sleep 1000',
+    );
+    await program.shows('back');
+    expect(program.output().toString()).toBe('back\r\n');
+  });
 });
 
 describe('how a program ended (case C003)', () => {

@@ -56,6 +56,7 @@ const call = {
   epollWait: typed<(epoll: number, events: Uint8Array, max: number, timeoutMs: number) => number>(
     'int epoll_wait(int, void *, int, int)',
   ),
+  kill: typed<(pid: number, signal: number) => number>('int kill(int, int)'),
   getsid: typed<(pid: number) => number>('int getsid(int)'),
   waitid: typed<(kind: number, id: number, info: Uint8Array, options: number) => number>(
     'int waitid(int, unsigned int, void *, int)',
@@ -75,14 +76,13 @@ const call = {
 
 const syscalls = { pidfdSendSignal: 424, pidfdOpen: 434, closeRange: 436 };
 
-const { EAGAIN, EINTR, EIO, ESRCH, ENOENT, ECHILD } = {
-  EAGAIN: 11,
-  EINTR: 4,
-  EIO: 5,
-  ESRCH: 3,
-  ENOENT: 2,
-  ECHILD: 10,
-};
+const EPERM = 1;
+const ESRCH = 3;
+const EINTR = 4;
+const EIO = 5;
+const ECHILD = 10;
+const EAGAIN = 11;
+const ENOSYS = 38;
 
 /**
  * Reads into `into`. Returns the count, `wouldBlock`, or `hungUp` (EIO, or the end of a file);
@@ -266,7 +266,11 @@ export function sessionOf(pid: number): number | undefined {
 export function signalExactly(pid: number, signal: number, isMeant: () => boolean): boolean {
   const handle = call.syscall(syscalls.pidfdOpen, pid, 0, 0, 0);
   if (handle < 0) {
-    return gone('pidfd_open', koffi.errno());
+    const errno = koffi.errno();
+    // An old kernel or a sandbox without the call: a moment remains in which the id could change hands.
+    return errno === ENOSYS || errno === EPERM
+      ? isMeant() && (call.kill(pid, signal) === 0 || gone('kill', koffi.errno()))
+      : gone('pidfd_open', errno);
   }
   try {
     // Asked after the handle is held: whatever takes the id from now on is not behind the handle.
@@ -281,7 +285,7 @@ export function signalExactly(pid: number, signal: number, isMeant: () => boolea
 }
 
 function gone(name: string, errno: number): false {
-  if (errno === ESRCH || errno === ENOENT) {
+  if (errno === ESRCH) {
     return false;
   }
   throw new PosixFault(name, errno);

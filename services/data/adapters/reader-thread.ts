@@ -28,10 +28,12 @@ import {
 import type { ReaderCommand, ReaderNews, ReaderStart } from './reader-messages.js';
 
 /**
- * Bytes read from one terminal in one turn. A kernel read gives 4 KiB at most; sixteen of them are
- * one frame of output, and after that the other terminals have their turn.
+ * Bytes read in one turn from all terminals that are ready, in equal shares.
+ *
+ * It is what a quiet terminal waits for behind loud ones, about 2 ms; and each turn of a loud one costs
+ * the main thread a message, so a smaller share makes it the slower, not the fairer, alone.
  */
-const turnBytesMax = 64 * 1024;
+const turnBytesMax = 256 * 1024;
 
 /** The doorbell's tag among the events; terminals count from 1. */
 const doorbellTag = 0;
@@ -60,6 +62,8 @@ class ReaderThread {
   readonly #sources = new Map<number, Source>();
   /** Sources whose ring was full when last looked at. */
   readonly #parked = new Set<Source>();
+  /** What one terminal may take of this turn. */
+  #shareBytes = turnBytesMax;
   #progressed: number[] = [];
   #writable: number[] = [];
   #closed: number[] = [];
@@ -81,6 +85,7 @@ class ReaderThread {
   }
 
   #turn(eventCount: number): void {
+    this.#shareBytes = Math.ceil(turnBytesMax / Math.max(eventCount, 1));
     for (let index = 0; index < eventCount; index += 1) {
       const tag = this.#events.tag(index);
       if (tag === doorbellTag) {
@@ -201,7 +206,7 @@ class ReaderThread {
    * reading it would spin.
    */
   #fill(source: Source): 'empty' | 'share' | 'full' | 'deaf' {
-    let bytesLeft = source.drainBytesLeft ?? turnBytesMax;
+    let bytesLeft = source.drainBytesLeft ?? this.#shareBytes;
     while (bytesLeft > 0) {
       const span = source.ring.vacantSpan(bytesLeft);
       if (span.length === 0) {

@@ -78,33 +78,44 @@ export class SessionEnder {
 
   #scan(): void {
     this.#scheduled = undefined;
-    const scan = scanSessions(new Set([...this.#endings].map((ending) => ending.session.id)));
+    const scan = scanIfPossible(new Set([...this.#endings].map((ending) => ending.session.id)));
     for (const ending of this.#endings) {
-      this.#judge(ending, scan.members.get(ending.session.id) ?? [], scan.isDoubtful);
+      this.#judge(ending, scan);
     }
     if (this.#endings.size > 0) {
       this.#scanIn(scanEveryMs);
     }
   }
 
-  #judge(ending: Ending, members: readonly ProcessEntry[], isDoubtful: boolean): void {
+  #judge(ending: Ending, scan: SessionScan | Fault): void {
+    if (scan instanceof Fault) {
+      this.#giveUpIfLate(ending, scan);
+      return;
+    }
     const { session } = ending;
+    const members = scan.members.get(session.id) ?? [];
     if (session.isReaped && (members.length === 0 || isIdReused(session, members))) {
       ending.doubtfulScans += 1;
-      if (!isDoubtful || ending.doubtfulScans >= doubtfulScansMax) {
+      if (!scan.isDoubtful || ending.doubtfulScans >= doubtfulScansMax) {
         this.#endings.delete(ending);
         ending.resolve();
       }
       return;
     }
     ending.doubtfulScans = 0;
-    const now = performance.now();
-    if (now >= ending.giveUpAt) {
-      this.#endings.delete(ending);
-      ending.reject(new SessionOutlivedFault(`session ${session.id} outlived SIGKILL`));
-    } else if (now >= ending.killAt) {
+    if (!this.#giveUpIfLate(ending) && performance.now() >= ending.killAt) {
       killMembers(session, members);
     }
+  }
+
+  #giveUpIfLate(ending: Ending, cause?: Fault): boolean {
+    const isLate = performance.now() >= ending.giveUpAt;
+    if (isLate) {
+      const told = `session ${ending.session.id} outlived SIGKILL`;
+      this.#endings.delete(ending);
+      ending.reject(new SessionOutlivedFault(told, { cause }));
+    }
+    return isLate;
   }
 }
 
@@ -130,6 +141,15 @@ interface SessionScan {
   readonly members: ReadonlyMap<number, readonly ProcessEntry[]>;
   /** Whether a process left while the scan ran: a child of its may have been missed. */
   readonly isDoubtful: boolean;
+}
+
+/** Out of descriptors, nothing can be seen: that is no sign that nobody is left. */
+function scanIfPossible(ids: ReadonlySet<number>): SessionScan | Fault {
+  try {
+    return scanSessions(ids);
+  } catch (cause) {
+    return new Fault('the processes of this machine cannot be listed', { cause });
+  }
 }
 
 /** getsid(2) costs a hundredth of reading a file, so only members' files are read. */

@@ -4,7 +4,8 @@
  * Descriptors: a terminal's master and slave belong to the reader thread from its `open` command to its
  * `close` command, which closes them there, so that no number is read after it was given to something
  * else. The main thread writes and asks through the master until it has sent `close`. The slave is
- * held because a terminal whose last program leaves drops what nobody has read yet (case C001).
+ * held so that the terminal never looks hung up while programs let go of it, come back or leave: what
+ * they wrote stays readable to the last byte (case C001).
  */
 import { constants } from 'node:os';
 import { Fault } from '#chassis/fault.js';
