@@ -5,9 +5,9 @@ import { operatorName, type RoleName, type StateFolder } from './state-folder.js
 
 const DAY_MS = 86_400_000;
 /** Services are restarted more often than that, and each start renews what nears its end. */
-export const SERVICE_LIFE_MS = 365 * DAY_MS;
+const SERVICE_LIFE_MS = 365 * DAY_MS;
 /** A person comes by within that; every use in the last third renews it. */
-export const OPERATOR_LIFE_MS = 90 * DAY_MS;
+const OPERATOR_LIFE_MS = 90 * DAY_MS;
 
 /** The one node of a deployment on one machine. */
 export const LOCAL_NODE = 'local';

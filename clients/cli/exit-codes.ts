@@ -10,8 +10,8 @@ export const EXIT_UNREACHABLE = 4;
 
 /** Of `run`: whatever is not the program's own. */
 export const EXIT_NOT_THE_PROGRAMS = 125;
-export const EXIT_NOT_EXECUTABLE = 126;
-export const EXIT_NOT_FOUND = 127;
+const EXIT_NOT_EXECUTABLE = 126;
+const EXIT_NOT_FOUND = 127;
 
 /** BSD's EX_SOFTWARE: our own code broke a promise. */
 export const EXIT_BUG = 70;

@@ -16,7 +16,7 @@ export interface Invocation {
   readonly colours: Colours;
   /** What the command is for, on stdout: text for people, or the value for programs. */
   result(text: string, value: unknown): void;
-  /** Progress and hints, on stderr; not when quiet. */
+  /** Progress and hints, on stderr; not when quiet, nor for programs. */
   note(text: string): void;
   /** What the reader must know whether quiet or not, on stderr. */
   warn(text: string): void;
@@ -95,7 +95,7 @@ function invocationOf(command: Command): Invocation {
       process.stdout.write(isJson ? `${JSON.stringify(value)}\n` : `${text}\n`);
     },
     note: (text) => {
-      if (!isQuiet) {
+      if (!isQuiet && !isJson) {
         process.stderr.write(`${text}\n`);
       }
     },

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import * as pty from 'node-pty';
 
 export interface Ended {
   readonly code: number | null;
@@ -15,6 +16,13 @@ export interface Started {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
   /** Resolves when its stdout and stderr together match. */
+  printed(pattern: RegExp): Promise<void>;
+}
+
+export interface TerminalSession {
+  readonly ended: Promise<number>;
+  shown(): string;
+  type(text: string): void;
   printed(pattern: RegExp): Promise<void>;
 }
 
@@ -44,12 +52,32 @@ export class ScratchDeployment implements AsyncDisposable {
     const ended = new Promise<Ended>((resolve) => {
       child.once('close', (code) => resolve({ code, ...said }));
     });
-    const printed = async (pattern: RegExp): Promise<void> => {
-      while (!pattern.test(said.stdout + said.stderr)) {
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
-    };
+    const printed = (pattern: RegExp): Promise<void> =>
+      until(() => pattern.test(said.stdout + said.stderr));
     return { child, ended, printed };
+  }
+
+  /** The same in a terminal of its own, which answers nothing by itself. */
+  startInTerminal(args: readonly string[]): TerminalSession {
+    const terminal = pty.spawn(process.execPath, ['--', main, ...args], {
+      cwd: this.dir,
+      env: { ...process.env, WHEELHOUSE_STATE: this.stateDir, TERM: 'xterm-256color' },
+      cols: 80,
+      rows: 24,
+    });
+    let shown = '';
+    terminal.onData((text) => {
+      shown += text;
+    });
+    const ended = new Promise<number>((resolve) => {
+      terminal.onExit(({ exitCode }) => resolve(exitCode));
+    });
+    return {
+      ended,
+      shown: () => shown,
+      type: (text) => terminal.write(text),
+      printed: (pattern) => until(() => pattern.test(shown)),
+    };
   }
 
   async wheelhouse(...args: readonly string[]): Promise<Ended> {
@@ -59,5 +87,11 @@ export class ScratchDeployment implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.wheelhouse('down', '--yes');
     rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

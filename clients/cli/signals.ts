@@ -1,5 +1,5 @@
 /** The signals that ask a process to end. */
-export const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** One Ctrl-C may arrive twice: from the terminal, and from npm, which passes it on. */
 const SAME_KEY_MS = 1_000;

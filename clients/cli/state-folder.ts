@@ -43,7 +43,7 @@ export interface UpRecord {
   readonly services: Readonly<Record<string, number>>;
 }
 
-export const ROLES: readonly CallerRole[] = ['human-control', 'agent', 'creator', 'service'];
+const ROLES: readonly CallerRole[] = ['human-control', 'agent', 'creator', 'service'];
 
 /** `--state`, WHEELHOUSE_STATE, or where the system keeps such things. */
 export function stateDirOf(

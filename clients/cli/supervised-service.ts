@@ -6,10 +6,11 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, renameSync, statSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UnreachableError } from '#client/call-errors.js';
+import { openLog, trimLog } from './log-files.js';
 
 export interface ServiceSpec {
   /** As people know it, and as its log is called. */
@@ -39,8 +40,7 @@ const RESTARTS_MAX = 5;
 const RESTARTS_SPAN_MS = 60_000;
 const RESTART_FIRST_MS = 100;
 const RESTART_LONGEST_MS = 5_000;
-/** A log that has outgrown this at a start gives way to a new one; one old one is kept. */
-const LOG_BYTES_MAX = 8 * 1024 * 1024;
+const LOG_LOOK_MS = 30_000;
 
 export class SupervisedService {
   /** Resolves when the service cannot be kept alive. */
@@ -86,6 +86,7 @@ export class SupervisedService {
 
   async #keep(): Promise<Error> {
     const deaths: number[] = [];
+    setInterval(() => trimLog(this.#spec.logFile), LOG_LOOK_MS).unref();
     for (;;) {
       await exited(this.#child);
       const now = performance.now();
@@ -178,14 +179,6 @@ function parseLine(line: string): Record<string, unknown> {
   } catch {
     return { failed: line };
   }
-}
-
-function openLog(path: string): number {
-  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-  if (size > LOG_BYTES_MAX) {
-    renameSync(path, `${path}.1`);
-  }
-  return openSync(path, 'a', 0o600);
 }
 
 async function exited(child: ChildProcess): Promise<void> {

@@ -11,7 +11,7 @@ const STATES: Readonly<Record<number, string>> = {
   [WorkerState.CLOSED]: 'closed',
 };
 
-export function stateWord(worker: Worker): string {
+function stateWord(worker: Worker): string {
   return STATES[worker.state] ?? 'unknown';
 }
 

@@ -24,6 +24,11 @@ interface RunOptions {
   readonly envFile?: Environment;
 }
 
+/** What ended this command, if it was not the program's own end. */
+interface EndedBy {
+  signal: NodeJS.Signals | undefined;
+}
+
 /** Data hangs the program up and kills what is left after 2 s; then it says so. */
 const ENDING_MS = 5_000;
 
@@ -104,10 +109,10 @@ async function runHere(
       },
     },
   );
-  const signals = endOnSignal(agentRun);
+  const ending = endOnSignal(agentRun);
   if (!request.isHeadless) {
     onTyped((bytes) => void forwardInput(agentRun, screen, bytes));
-    attachScreen(agentRun, screen);
+    attachScreen(agentRun, screen, ending);
   }
   gate.open();
   const end = await agentRun.ended;
@@ -116,16 +121,19 @@ async function runHere(
   if (resizeRefusal !== undefined) {
     invocation.note(`a change of size was refused: ${kebab(resizeRefusal.reason)}`);
   }
-  return conclude(invocation, end, signals.received);
+  return conclude(invocation, end, ending);
 }
 
-function attachScreen(agentRun: AgentRun, screen: Screen): void {
+function attachScreen(agentRun: AgentRun, screen: Screen, ending: EndedBy): void {
   if (!screen.enterRaw()) {
     screen.readInput();
   }
   screen.onResize((size) => agentRun.possession.resize(size));
-  // Nobody sees the output any more: the terminal ends, as it does when its window is closed.
-  void screen.broken.then(() => agentRun.possession.abort());
+  // Nobody sees the output any more: the terminal ends, as when its window is closed.
+  void screen.broken.then(() => {
+    ending.signal = 'SIGPIPE';
+    agentRun.possession.abort();
+  });
 }
 
 /** One piece at a time: what the terminal has not taken is not read from the keyboard either. */
@@ -136,24 +144,20 @@ async function forwardInput(agentRun: AgentRun, screen: Screen, bytes: Buffer): 
 }
 
 /** A signal ends the terminal; one more does not wait for it. */
-function endOnSignal({ possession }: AgentRun): { received: NodeJS.Signals | undefined } {
-  const seen: { received: NodeJS.Signals | undefined } = { received: undefined };
+function endOnSignal({ possession }: AgentRun): EndedBy {
+  const ending: EndedBy = { signal: undefined };
   onEndingSignal(
     (signal) => {
-      seen.received = signal;
+      ending.signal = signal;
       possession.end();
       setTimeout(() => possession.abort(), ENDING_MS).unref();
     },
     () => possession.abort(),
   );
-  return seen;
+  return ending;
 }
 
-function conclude(
-  invocation: Invocation,
-  end: StreamEnd,
-  signal: NodeJS.Signals | undefined,
-): number {
+function conclude(invocation: Invocation, end: StreamEnd, { signal }: EndedBy): number {
   if (signal !== undefined) {
     return 128 + constants.signals[signal];
   }

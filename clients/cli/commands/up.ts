@@ -1,9 +1,10 @@
 /** `wheelhouse up`: brings the services up and keeps them. */
-import { closeSync, openSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { reportFailure, reportReady, startInBackground } from '../background.js';
 import { EXIT_DONE } from '../exit-codes.js';
 import { acting, type Ending, type Invocation } from '../invocation.js';
+import { openLog } from '../log-files.js';
 import { Services } from '../services.js';
 import { onEndingSignal } from '../signals.js';
 import type { Endpoints } from '../state-folder.js';
@@ -86,7 +87,7 @@ async function upInBackground({ state, note }: Invocation): Promise<Endpoints> {
   note('starting the services in the background …');
   state.make();
   state.makeFolder(state.path('log'));
-  const log = openSync(state.path('log', 'up.log'), 'a', 0o600);
+  const log = openLog(state.path('log', 'up.log'));
   try {
     await startInBackground({
       what: 'the background process',

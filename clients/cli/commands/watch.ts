@@ -3,9 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import { RefusedError } from '#client/call-errors.js';
 import { connect, type DataConnection } from '#client/connect.js';
-import { Presentation, type PresentationTerms } from '#client/presentation.js';
+import { type Opening, Presentation, type PresentationTerms } from '#client/presentation.js';
 import type { StreamEnd } from '#client/stream-end.js';
-import type { Geometry } from '#gen/wheelhouse/data/v1/data.js';
 import { LOCAL_NODE } from '../deployment-identities.js';
 import { DetachKeys } from '../detach-keys.js';
 import { endSentence, endValue, refusalNameOf, type Since, watchExitCode } from '../end-words.js';
@@ -116,11 +115,12 @@ async function look(looking: Looking, mayWait: boolean): Promise<number> {
 
 /** Undefined when the operator left first. Throws every refusal but that nobody is there. */
 async function openWhenThere(
-  { data, invocation, name, terms }: Looking,
+  looking: Looking,
   screen: Screen,
   mayWait: boolean,
   leaving: AbortSignal,
 ): Promise<Presentation | undefined> {
+  const { data, invocation, name, terms } = looking;
   let delayMs = WAIT_FIRST_MS;
   while (!leaving.aborted) {
     const gate = new Gate();
@@ -128,7 +128,7 @@ async function openWhenThere(
       const presentation = await Presentation.open(data, terms, {
         take: (bytes) => gate.pass(() => screen.show(bytes)),
       });
-      announce(invocation, name, presentation.opening.geometry, screen);
+      announce(looking, presentation.opening, screen);
       screen.enterRaw();
       gate.open();
       return presentation;
@@ -150,16 +150,21 @@ function isVacancy(error: unknown): boolean {
   return error instanceof RefusedError && VACANCIES.includes(error.refusal.reason);
 }
 
-function announce(invocation: Invocation, name: string, there: Geometry, screen: Screen): void {
+function announce(looking: Looking, { geometry, outSeq }: Opening, screen: Screen): void {
+  const { invocation, name, terms } = looking;
+  if (invocation.isJson) {
+    const generation = Number(terms.worker.generation);
+    const opened = { watching: name, generation, outSeq: Number(outSeq), ...geometry };
+    invocation.warn(JSON.stringify(opened));
+    return;
+  }
   const here = screen.size;
-  const isSmaller = here !== undefined && (here.cols < there.cols || here.rows < there.rows);
-  const sizes =
-    here === undefined
-      ? `its terminal is ${formatSize(there)}`
-      : `its terminal is ${formatSize(there)}, yours ${formatSize(here)}`;
+  const isSmaller = here !== undefined && (here.cols < geometry.cols || here.rows < geometry.rows);
+  const yours = here === undefined ? '' : `, yours ${formatSize(here)}`;
   const advice = isSmaller ? ' (make yours larger to see it as it is)' : '';
   invocation.note(
-    `watching ${name}: ${sizes}${advice}; nothing earlier is shown; q, Ctrl-C or Ctrl-] leaves`,
+    `watching ${name}: its terminal is ${formatSize(geometry)}${yours}${advice}; ` +
+      'nothing earlier is shown; q, Ctrl-C or Ctrl-] leaves',
   );
 }
 
@@ -190,8 +195,10 @@ async function askAgain({ data, terms }: Looking): Promise<Since> {
 function report(invocation: Invocation, end: StreamEnd, since: Since): void {
   if (invocation.isJson) {
     invocation.warn(JSON.stringify(endValue(end, since)));
-  } else {
+  } else if (watchExitCode(end) === EXIT_DONE) {
     invocation.note(endSentence(end, since));
+  } else {
+    invocation.warn(endSentence(end, since));
   }
 }
 
