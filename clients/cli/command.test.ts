@@ -1,22 +1,34 @@
 /** The compiled command on real services: what a shell sees of it. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ScratchDeployment } from './scratch-deployment.js';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { type Ended, ScratchDeployment } from './scratch-deployment.js';
 import { StateFolder } from './state-folder.js';
 
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
 let deployment: ScratchDeployment;
-const LONG_MS = 60_000;
 
 beforeAll(async () => {
   deployment = new ScratchDeployment();
   await deployment.wheelhouse('up', '-d');
   await deployment.wheelhouse('worker', 'open', 'demo');
-}, LONG_MS);
+});
 afterAll(async () => {
   await deployment[Symbol.asyncDispose]();
-}, LONG_MS);
+});
 
-function run(...command: readonly string[]) {
+function run(...command: readonly string[]): Promise<Ended> {
   return deployment.wheelhouse('run', 'demo', '--', ...command);
+}
+
+/** A script that goes on once the test says so: nothing is missed by being late. */
+function afterMark(name: string, script: string): string {
+  return `until [ -e ${name} ]; do sleep 0.05; done; ${script}`;
+}
+
+function mark(name: string): void {
+  writeFileSync(join(deployment.dir, name), '');
 }
 
 test('status is done while everything answers', async () => {
@@ -39,22 +51,14 @@ test.each([
   ['128 and its signal', ['sh', '-c', 'kill -9 $$'], 137],
   ['127 for what is not there', ['no-such-program'], 127],
   ['126 for what cannot be executed', ['/etc/passwd'], 126],
-])(
-  'run ends with %s',
-  async (_what, command, code) => {
-    expect(await run(...command)).toMatchObject({ code });
-  },
-  LONG_MS,
-);
+])('run ends with %s', async (_what, command, code) => {
+  expect(await run(...command)).toMatchObject({ code });
+});
 
-test(
-  'run shows the terminal’s bytes and passes stdin on',
-  async () => {
-    const started = deployment.start(['run', 'demo', '--', 'cat'], 'hello\n\x04');
-    expect(await started.ended).toEqual({ code: 0, stdout: 'hello\r\nhello\r\n', stderr: '' });
-  },
-  LONG_MS,
-);
+test('run shows the terminal’s bytes and passes stdin on', async () => {
+  const started = deployment.start(['run', 'demo', '--', 'cat'], 'hello\n\x04');
+  expect(await started.ended).toEqual({ code: 0, stdout: 'hello\r\nhello\r\n', stderr: '' });
+});
 
 test('whatever of run is not the program’s is 125 and has its name', async () => {
   const { code, stderr } = await deployment.wheelhouse('run', 'nosuch', '--', 'ls');
@@ -71,80 +75,97 @@ test('a look at a vacant worker is refused by name, for programs as well', async
   expect(JSON.parse(programs.stderr)).toMatchObject({ refused: 'locus-not-occupied' });
 });
 
-test(
-  'watch --wait sees the program from where it is then, to its end',
-  async () => {
-    const look = deployment.start(['watch', 'demo', '--wait']);
-    await look.printed(/waiting/);
-    const program = run('sh', '-c', 'sleep 2; echo seen');
-    expect(await look.ended).toMatchObject({ code: 0, stdout: 'seen\r\n' });
-    expect((await look.ended).stderr).toMatch(/closed: ended acked=6 sent=6 produced=6 exit=0/);
-    expect(await program).toMatchObject({ code: 0 });
-  },
-  LONG_MS,
-);
+test('watch --wait sees the program from where it is then, to its end', async () => {
+  const look = deployment.start(['watch', 'demo', '--wait']);
+  await look.printed(/waiting/);
+  const program = run('sh', '-c', afterMark('seen', 'echo seen'));
+  await look.printed(/watching demo/);
+  mark('seen');
+  const { code, stdout, stderr } = await look.ended;
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'seen\r\n' });
+  expect(stderr).toContain('closed: ended acked=6 sent=6 produced=6 exit=0');
+  expect(await program).toMatchObject({ code: 0 });
+});
 
-test(
-  'closing a worker closes the look at it by that reason, and ends the run',
-  async () => {
-    await deployment.wheelhouse('worker', 'open', 'short');
-    const program = deployment.start(['run', 'short', '--', 'sh', '-c', 'echo on; sleep 600']);
-    await program.printed(/on/);
-    const look = deployment.start(['watch', 'short']);
-    await look.printed(/watching short/);
-    expect(await deployment.wheelhouse('worker', 'close', 'short')).toMatchObject({
-      code: 0,
-      stdout: 'closed short (fenced)\n',
-    });
-    expect(await look.ended).toMatchObject({ code: 3 });
-    expect((await look.ended).stderr).toContain('closed: worker-closed');
-    expect(await program.ended).toMatchObject({ code: 125 });
-  },
-  LONG_MS,
-);
+test('on a terminal answers to queries are no keys, q leaves, and every mode is undone', async () => {
+  const script = afterMark('shown', 'printf "\\033[?1049h\\033[?1000hSHOWN\\n"; sleep 600');
+  const program = deployment.start(['run', 'demo', '--headless', '--', 'sh', '-c', script]);
+  const look = deployment.startInTerminal(['watch', 'demo', '--wait']);
+  await look.printed(/watching demo/);
+  mark('shown');
+  await look.printed(/SHOWN/);
+  look.type('\x1bP1$r2 q\x1b\\');
+  look.type('\x1b[?62;4c');
+  look.type('ls\r');
+  look.type('q');
+  expect(await look.ended).toBe(0);
+  const after = look.shown().slice(look.shown().indexOf('SHOWN'));
+  for (const part of ['\x1b[?1049l', '\x1b[?1000l', '\x1b[?25h', 'closed: detached']) {
+    expect(after).toContain(part);
+  }
+  expect(after).not.toContain('ls');
+  program.child.kill('SIGTERM');
+  expect(await program.ended).toMatchObject({ code: 143 });
+});
 
-test(
-  'a service that dies is started again where it was',
-  async () => {
-    const state = new StateFolder(deployment.stateDir);
-    const endpoints = state.endpoints();
-    const pid = state.up()?.services['authority'] ?? 0;
-    process.kill(pid, 'SIGKILL');
-    while (state.up()?.services['authority'] === pid) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    expect(await deployment.wheelhouse('status')).toMatchObject({ code: 0 });
-    expect(state.endpoints()).toEqual(endpoints);
-  },
-  LONG_MS,
-);
+test('closing a worker closes the look at it by that reason, and ends the run', async () => {
+  await deployment.wheelhouse('worker', 'open', 'short');
+  const program = deployment.start(['run', 'short', '--', 'sh', '-c', 'echo on; sleep 600']);
+  await program.printed(/on/);
+  const look = deployment.start(['watch', 'short']);
+  await look.printed(/watching short/);
+  expect(await deployment.wheelhouse('worker', 'close', 'short')).toMatchObject({
+    code: 0,
+    stdout: 'closed short (fenced)\n',
+  });
+  const { code, stderr } = await look.ended;
+  expect(code).toBe(3);
+  expect(stderr).toContain('closed: worker-closed');
+  expect(await program.ended).toMatchObject({ code: 125 });
+});
 
-test(
-  'down ends no agent unasked, and every one when it is',
-  async () => {
-    const background = await deployment.wheelhouse('run', 'demo', '-d', '--', 'sleep', '600');
-    expect(background).toEqual({ code: 0, stdout: 'demo\n', stderr: '' });
-    const refused = await deployment.wheelhouse('down');
-    expect(refused.code).toBe(3);
-    expect(refused.stderr).toMatch(/^refused: agents-running: .*workers=demo/);
-    expect(await deployment.wheelhouse('down', '--yes')).toMatchObject({ code: 0 });
-    expect(await deployment.wheelhouse('status')).toMatchObject({ code: 4 });
-  },
-  LONG_MS,
-);
+test('a service that dies is started again where it was', async () => {
+  const state = new StateFolder(deployment.stateDir);
+  const endpoints = state.endpoints();
+  const pid = state.up()?.services['authority'] ?? 0;
+  process.kill(pid, 'SIGKILL');
+  while (state.up()?.services['authority'] === pid) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  expect(await deployment.wheelhouse('status')).toMatchObject({ code: 0 });
+  expect(state.endpoints()).toEqual(endpoints);
+});
 
-test(
-  'the demo shows a few frames, says what to do next, and drains when asked',
-  async () => {
-    const demo = deployment.start(['demo', '--seconds', '1']);
-    await demo.printed(/watch demo/);
-    demo.child.kill('SIGINT');
-    const { code, stdout } = await demo.ended;
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/^ready authority=\S+ data\.local=\S+\n/);
-    expect(stdout).toContain('agent demo at work');
-    expect(stdout).not.toContain('\x1b');
-    expect(stdout).toContain(`npx wheelhouse --state '${deployment.stateDir}' watch demo`);
-  },
-  LONG_MS,
-);
+test('services whose up was killed are ended by the next, which then holds the folder', async () => {
+  const state = new StateFolder(deployment.stateDir);
+  const before = state.up();
+  process.kill(before?.pid ?? 0, 'SIGKILL');
+  expect(await deployment.wheelhouse('up', '-d')).toMatchObject({ code: 0 });
+  expect(state.up()?.pid).not.toBe(before?.pid);
+  for (const pid of Object.values(before?.services ?? {})) {
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+  }
+  expect(await deployment.wheelhouse('status')).toMatchObject({ code: 0 });
+});
+
+test('down ends no agent unasked, and every one when it is', async () => {
+  const background = await deployment.wheelhouse('run', 'demo', '-d', '--', 'sleep', '600');
+  expect(background).toEqual({ code: 0, stdout: 'demo\n', stderr: '' });
+  const refused = await deployment.wheelhouse('down');
+  expect(refused.code).toBe(3);
+  expect(refused.stderr).toMatch(/^refused: agents-running: .*workers=demo/);
+  expect(await deployment.wheelhouse('down', '--yes')).toMatchObject({ code: 0 });
+  expect(await deployment.wheelhouse('status')).toMatchObject({ code: 4 });
+});
+
+test('the demo shows a few frames, says what to do next, and drains when asked', async () => {
+  const demo = deployment.start(['demo', '--seconds', '1']);
+  await demo.printed(/watch demo/);
+  demo.child.kill('SIGINT');
+  const { code, stdout } = await demo.ended;
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^ready authority=\S+ data\.local=\S+\n/);
+  expect(stdout).toContain('agent demo at work');
+  expect(stdout).not.toContain('\x1b');
+  expect(stdout).toContain(`npx wheelhouse --state '${deployment.stateDir}' watch demo`);
+});
