@@ -36,7 +36,8 @@ test('it is known however the output is cut', () => {
 
 test('the screen is left only when it was entered, and the cursor moved only when it was placed', () => {
   expect(after('plain').undo()).not.toContain('\x1b[?1049l');
-  expect(after('plain').undo()).not.toContain('\r\n');
+  expect(after('plain\r\n').undo()).not.toContain('\r\n');
+  expect(after('half a line').undo()).toMatch(/q\r\n$/);
   expect(after('\x1b[?1049h').undo()).toContain('\x1b[?1049l');
   expect(after('\x1b[5;5H').undo()).toMatch(/\r\n$/);
 });

@@ -5,6 +5,8 @@
  * the alternate screen moves the cursor, so that is done only when it was entered.
  */
 const ESC = 0x1b;
+const LF = 0x0a;
+const CR = 0x0d;
 /** A sequence that is longer is no mode change, and is not waited for. */
 const SEQUENCE_MAX = 64;
 const ALTERNATE_SCREENS = ['47', '1047', '1049'];
@@ -35,10 +37,13 @@ const UNDO = [
 export class TerminalModes {
   #isAlternate = false;
   #isAddressed = false;
+  #isAtLineStart = true;
   #unfinished: Buffer = Buffer.alloc(0);
 
   /** Takes note of output, in order, however it is cut. */
   feed(bytes: Buffer): void {
+    const last = bytes.at(-1);
+    this.#isAtLineStart = last === undefined ? this.#isAtLineStart : last === LF || last === CR;
     const text = this.#unfinished.length > 0 ? Buffer.concat([this.#unfinished, bytes]) : bytes;
     this.#unfinished = Buffer.alloc(0);
     for (let at = text.indexOf(ESC); at !== -1; at = text.indexOf(ESC, at + 1)) {
@@ -59,8 +64,15 @@ export class TerminalModes {
   undo(): string {
     // Each screen has a keyboard stack of its own, and leaving one brings back its saved colours.
     const leave = this.#isAlternate ? `${KEYBOARD}\x1b[?1049l` : '';
-    const below = this.#isAddressed && !this.#isAlternate ? '\x1b[9999;1H\r\n' : '';
-    return `${FINISH}${leave}${KEYBOARD}${UNDO}${below}`;
+    return `${FINISH}${leave}${KEYBOARD}${UNDO}${this.#isAlternate ? '' : this.#below()}`;
+  }
+
+  /** Where the next line can begin: after output that placed the cursor, only the bottom is safe. */
+  #below(): string {
+    if (this.#isAddressed) {
+      return '\x1b[9999;1H\r\n';
+    }
+    return this.#isAtLineStart ? '' : '\r\n';
   }
 
   #note(sequence: string): void {
