@@ -8,7 +8,7 @@
 import type { Clock } from '#kernel/clock.js';
 import type { CloseReasonName } from '#kernel/refusal.js';
 import type { DataConfig } from './config.js';
-import type { Basis } from './domain/basis.js';
+import { type Basis, departure, type Grant } from './domain/basis.js';
 import { emptyLedger, heldBetween, holdLeftMs } from './domain/hold-ledger.js';
 import type { AuthorityLink, Reattachment } from './domain/link.js';
 import type { Geometry, Terminal } from './domain/terminal.js';
@@ -20,6 +20,8 @@ export interface CarrierParts {
   readonly link: AuthorityLink;
   readonly clock: Clock;
   readonly config: DataConfig;
+  /** The size the program starts with. */
+  readonly geometry: Geometry;
   /** Starts the program; its events come to the carrier. */
   readonly spawn: (events: { onProgress: () => void; onWritable: () => void }) => Terminal;
   readonly possessor: PossessorParts;
@@ -36,6 +38,8 @@ export class Carrier implements Holder {
   readonly #parts: CarrierParts;
   readonly #possessor: Possessor;
   #basis: Basis;
+  /** As last read back from the kernel: a look at a terminal that has ended is told it too. */
+  #geometry: Geometry;
   #presenter: Presenter | undefined;
   /** Closed presentations whose last frame the transport may still hold. */
   readonly #leaving = new Set<Presenter>();
@@ -49,6 +53,7 @@ export class Carrier implements Holder {
   constructor(parts: CarrierParts) {
     this.#parts = parts;
     this.#basis = parts.basis;
+    this.#geometry = parts.geometry;
     this.terminal = parts.spawn({
       onProgress: () => this.#onProgress(),
       onWritable: () => this.#possessor.writable(),
@@ -77,9 +82,9 @@ export class Carrier implements Holder {
   }
 
   /** The program runs and authority knows it: the possession may begin. */
-  begin(geometry: Geometry): void {
+  begin(): void {
     this.#hasBegun = true;
-    this.#possessor.begin(geometry);
+    this.#possessor.begin(this.#geometry);
     this.#onProgress();
   }
 
@@ -88,7 +93,7 @@ export class Carrier implements Holder {
     this.#presenter?.end('REPLACED');
     const presenter = new Presenter({ ...parts, holder: this });
     this.#presenter = presenter;
-    presenter.begin(this.terminal.geometry() ?? { rows: 0, cols: 0 });
+    presenter.begin(this.#geometry);
     this.#parts.onStatus();
     this.#onProgress();
     return presenter;
@@ -116,10 +121,19 @@ export class Carrier implements Holder {
     await Promise.all(presenters.map((presenter) => presenter.fence(reason)));
   }
 
-  /** Presentations, then the possession, in that order (law P7). The program gets SIGHUP. */
+  /**
+   * By authority's order: presentations, then the possession (law P7). The program gets SIGHUP.
+   * Authority knows what it ended, so nothing is given back to it.
+   */
   endPossession(reason: CloseReasonName): void {
     this.#presenter?.end(reason);
     this.#isReleased = true;
+    this.#possessor.end(reason);
+  }
+
+  /** By this node's own doing: the same, and authority is told. */
+  end(reason: CloseReasonName): void {
+    this.#presenter?.end(reason);
     this.#possessor.end(reason);
   }
 
@@ -175,7 +189,13 @@ export class Carrier implements Holder {
     void this.terminal.hangUp().then(() => this.#parts.onGone(this));
   }
 
+  /** Whether a grant still leads to this very terminal, and no fence has been heard since. */
+  admits(grant: Grant): boolean {
+    return !this.#parts.link.isFenced(grant) && departure(this.#basis, grant) === undefined;
+  }
+
   onResized(geometry: Geometry): void {
+    this.#geometry = geometry;
     const mark = { outSeq: this.terminal.producedSeq, geometry };
     this.#possessor.resized(mark);
     this.#presenter?.resized(mark);

@@ -63,7 +63,7 @@ export class Carriers implements LinkEvents {
   /** Ends everything by name; programs get SIGHUP. */
   end(reason: CloseReasonName): void {
     for (const carrier of [...this.#all]) {
-      carrier.endPossession(reason);
+      carrier.end(reason);
     }
   }
 

@@ -160,8 +160,11 @@ async function ackMeansWritten(subject: Subject): Promise<void> {
 
 describe('bytes', () => {
   test('B2 100 MB from a raw program arrive as they were written', () => hundredMegabytes(product));
-  test('B7 fifty programs that print 100,000 bytes and exit at once lose none', () =>
-    fastExits(product, 50));
+  test(
+    'B7 fifty programs that print 100,000 bytes and exit at once lose none',
+    { timeout: 300_000 },
+    () => fastExits(product, 50),
+  );
   falsifier(
     'B7 end after every byte',
     {

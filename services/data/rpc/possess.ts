@@ -147,6 +147,7 @@ class PossessCall {
         clock,
         config,
         possessor,
+        geometry: spec.geometry,
         spawn: (events) => host.spawn(spec, events),
         onDetached: (gone) => carriers.detach(gone),
         onStatus: () => carriers.statusChanged(),
@@ -166,10 +167,10 @@ class PossessCall {
   async #begin(carrier: Carrier): Promise<void> {
     const isKnown = await this.#node.link.activate(carrier.basis.attachmentRef);
     if (!isKnown) {
-      return carrier.endPossession('AUTHORITY_UNREACHABLE');
+      return carrier.end('AUTHORITY_UNREACHABLE');
     }
     if (!carrier.possessor.isClosed) {
-      carrier.begin(carrier.terminal.geometry() ?? { rows: 0, cols: 0 });
+      carrier.begin();
     }
   }
 

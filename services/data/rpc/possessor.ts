@@ -6,9 +6,11 @@ import { toRefused } from '#chassis/refusal-status.js';
 import type { ServerStream } from '#chassis/server-stream.js';
 import type { PossessRequest, PossessResponse } from '#gen/wheelhouse/data/v1/data.js';
 import type { Clock } from '#kernel/clock.js';
+import { type Outcome, refused } from '#kernel/outcome.js';
 import type { CloseReasonName, Refusal } from '#kernel/refusal.js';
 import { OutputFrameMessage } from '../adapters/output-frame.js';
 import type { DataConfig } from '../config.js';
+import type { Grant } from '../domain/basis.js';
 import {
   emptyLine,
   type InputLine,
@@ -44,6 +46,8 @@ export interface PossessorParts {
 /** What the possessor needs of the terminal's owner. */
 export interface Owner {
   readonly terminal: Terminal;
+  /** Whether a grant still leads to this very terminal, and no fence has been heard since (law P7). */
+  admits(grant: Grant): boolean;
   /** The terminal has another size from here on. */
   onResized(geometry: Geometry): void;
   /** The possession's place has changed: room may be made. */
@@ -241,7 +245,7 @@ export class Possessor {
     const { link, designation } = this.#parts;
     link.ask(
       { ...designation, operation: 'AGENT_INPUT', presentation: 0n, replace: false },
-      (answer) => this.#stepLine({ kind: 'answered', question, answer }),
+      (answer) => this.#stepLine({ kind: 'answered', question, answer: this.#compared(answer) }),
       () =>
         this.#stepLine({
           kind: 'answered',
@@ -249,6 +253,13 @@ export class Possessor {
           answer: { kind: 'refused', refusal: { reason: 'AUTHORITY_UNREACHABLE', facts: {} } },
         }),
     );
+  }
+
+  /** The last look before the terminal is touched. */
+  #compared(answer: Outcome<Grant>): Outcome<Grant> {
+    return answer.kind === 'granted' && !this.#owner.admits(answer.value)
+      ? refused('CARRIER_ATTACHED_ELSEWHERE')
+      : answer;
   }
 
   #hearResize(request: bigint, message: Parameters<typeof toGeometry>[0]): void {
@@ -270,8 +281,9 @@ export class Possessor {
       { ...designation, operation: 'AGENT_RESIZE', presentation: 0n, replace: false },
       (answer) => {
         this.#isAskingResize = false;
-        if (answer.kind === 'refused') {
-          return this.#refuse(answer.refusal, asked?.request ?? 0n);
+        const compared = this.#compared(answer);
+        if (compared.kind === 'refused') {
+          return this.#refuse(compared.refusal, asked?.request ?? 0n);
         }
         if (this.#resizing !== undefined && this.#resizing !== asked) {
           return this.#askResize();
