@@ -1,5 +1,6 @@
 /** The RPC table of authority: one file each. */
 import type { Exposed } from '#chassis/grpc-server.js';
+import { toldFacts } from '#chassis/refusal-status.js';
 import { type Handle, unary } from '#chassis/unary.js';
 import {
   type AuthorityServiceServer,
@@ -7,6 +8,7 @@ import {
 } from '#gen/wheelhouse/authority/v1/authority.js';
 import { bind } from './rpc/bind.js';
 import { closeWorker } from './rpc/close-worker.js';
+import { resolveDefinition } from './rpc/encoded-answers.js';
 import { followStatus } from './rpc/follow-status.js';
 import { issueIdentity } from './rpc/issue-identity.js';
 import { issueRunCertificate } from './rpc/issue-run-certificate.js';
@@ -32,7 +34,10 @@ export function authorityService(room: Room): Exposed {
     tail: tail(room),
     followStatus: followStatus(room),
   };
-  return { definition: AuthorityServiceService, implementation };
+  return {
+    definition: { ...AuthorityServiceService, resolve: resolveDefinition },
+    implementation,
+  };
 }
 
 /** Questions of a resolve stream are not logged: a presentation leaves no trace (law P9). */
@@ -45,7 +50,7 @@ function logged<Request, Response>(
     const outcome = await handle(request, caller);
     if (outcome.kind === 'refused') {
       const { reason, facts } = outcome.refusal;
-      logger.info({ rpc, reason, facts }, 'refused');
+      logger.info({ rpc, reason, facts: toldFacts(facts) }, 'refused');
     }
     return outcome;
   };

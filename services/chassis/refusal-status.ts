@@ -17,13 +17,11 @@ const DOMAIN = 'wheelhouse';
 
 /** The status that ends a refused call. */
 export function statusOf(refusal: Refusal): Required<StatusObject> {
-  const code = status[catalogue[refusal.reason].status];
-  const message = sentenceOf(refusal);
-  const info = ErrorInfo.encode({
-    reason: refusal.reason,
-    domain: DOMAIN,
-    metadata: { ...refusal.facts },
-  }).finish();
+  const { reason } = refusal;
+  const facts = toldFacts(refusal.facts);
+  const code = status[catalogue[reason].status];
+  const message = sentenceOf({ reason, facts });
+  const info = ErrorInfo.encode({ reason, domain: DOMAIN, metadata: facts }).finish();
   const details = Status.encode({
     code,
     message,
@@ -51,7 +49,28 @@ export function refusalOf(error: Pick<ServiceError, 'metadata'>): Refusal | unde
 
 /** A refusal of one operation on a living stream. */
 export function toRefused(refusal: Refusal, request = 0n): Refused {
-  return { request, reason: Reason[refusal.reason], facts: { ...refusal.facts } };
+  return { request, reason: Reason[refusal.reason], facts: toldFacts(refusal.facts) };
+}
+
+/**
+ * Facts as they are told and logged, each cut to a length for people.
+ *
+ * Some repeat what the caller gave. A status travels in trailers, which HTTP/2 does not send at all
+ * beyond 64 KiB: the caller would wait for its refusal for ever.
+ */
+export function toldFacts(facts: Refusal['facts']): Record<string, string> {
+  const told = Object.entries(facts).map(([key, value]) => [key, cut(value)]);
+  return Object.fromEntries(told);
+}
+
+/** Longest fact told, in characters: more than any name or path that people read in a sentence. */
+const factMax = 256;
+
+/** Never half of a character: a status with one could not be encoded. */
+function cut(value: string): string {
+  return value.length <= factMax
+    ? value
+    : Buffer.from(`${value.slice(0, factMax - 1)}…`, 'utf8').toString();
 }
 
 /** Undefined when the other side knows a name that this build does not. */

@@ -2,6 +2,8 @@
  * The server's end of a two-way stream, with grpc-js's traps closed:
  * a read side that is attached at once, an error listener that is always there, a write whose
  * callback may never come when the caller has gone, and a reset for when only a cut will do.
+ *
+ * A caller that asks and asks and reads no answer is not read either: its answers would pile up here.
  */
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { Refusal } from '#kernel/refusal.js';
@@ -16,12 +18,27 @@ export interface StreamEvents<In> {
   onGone(): void;
 }
 
+/**
+ * Messages handed over and not taken, beyond which nothing is read from the caller.
+ *
+ * Answers to one caller's small requests, about 1 KB of memory each. Output does not come near it: it
+ * is handed over one frame at a time.
+ */
+const untakenMaxDefault = 64;
+
 export class ServerStream<In, Out> {
   readonly #call: ServerDuplexStream<In, Out>;
+  readonly #untakenMax: number;
   #isOver = false;
+  /** Whether the owner wants nothing read. */
+  #isPaused = false;
+  /** Whether the caller has too much left to take. */
+  #isSwamped = false;
 
-  constructor(call: ServerDuplexStream<In, Out>) {
+  /** `untakenMax` is for an owner with a bound of its own. */
+  constructor(call: ServerDuplexStream<In, Out>, untakenMax = untakenMaxDefault) {
     this.#call = call;
+    this.#untakenMax = untakenMax;
   }
 
   /** Begins to read. To be called in the same turn as the handler. */
@@ -60,18 +77,38 @@ export class ServerStream<In, Out> {
     }
     this.#call.write(message, () => {
       if (!this.#isOver) {
+        this.#taken();
         onTaken?.();
       }
     });
+    if (this.backlog > this.#untakenMax) {
+      this.#isSwamped = true;
+      this.#call.pause();
+    }
   }
 
   /** Stops reading from the caller: its window fills and it waits. */
   pause(): void {
+    this.#isPaused = true;
     this.#call.pause();
   }
 
   resume(): void {
-    this.#call.resume();
+    this.#isPaused = false;
+    this.#readOn();
+  }
+
+  #taken(): void {
+    if (this.#isSwamped && this.backlog <= this.#untakenMax / 2) {
+      this.#isSwamped = false;
+      this.#readOn();
+    }
+  }
+
+  #readOn(): void {
+    if (!this.#isPaused && !this.#isSwamped) {
+      this.#call.resume();
+    }
   }
 
   /** Ends after what was handed over. */

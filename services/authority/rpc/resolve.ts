@@ -3,9 +3,10 @@ import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { callerOf } from '#chassis/grpc-server.js';
 import { statusOf } from '#chassis/refusal-status.js';
 import { ServerStream } from '#chassis/server-stream.js';
-import type { ResolveRequest, ResolveResponse } from '#gen/wheelhouse/authority/v1/authority.js';
+import type { ResolveRequest } from '#gen/wheelhouse/authority/v1/authority.js';
 import { andThen, granted, type Outcome, refused } from '#kernel/outcome.js';
 import { nodeGone } from '../domain/presence.js';
+import type { OutgoingResponse } from './encoded-answers.js';
 import { NodeLink, type NodeLinkParts } from './node-link.js';
 import type { Room } from './room.js';
 import { dataNodeOf } from './wire.js';
@@ -13,7 +14,7 @@ import { dataNodeOf } from './wire.js';
 /** Refuses ROLE_NOT_SERVICE to every service but a data node. */
 export function resolve(
   room: Room,
-): (call: ServerDuplexStream<ResolveRequest, ResolveResponse>) => void {
+): (call: ServerDuplexStream<ResolveRequest, OutgoingResponse>) => void {
   const parts = partsOf(room);
   return (call) => {
     const node = andThen(callerOf(call), (caller): Outcome<string> => {
@@ -26,7 +27,7 @@ export function resolve(
       call.emit('error', statusOf(node.refusal));
       return;
     }
-    const stream = new ServerStream(call);
+    const stream = new ServerStream(call, room.settings.nodeBacklogMax);
     const link = new NodeLink(stream, node.value, parts);
     room.streams.enter(link);
     link.attach();
