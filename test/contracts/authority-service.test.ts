@@ -798,6 +798,19 @@ describe('a nearly full disk', () => {
   });
 });
 
+test('a refused call is logged by name, with what it was about and nothing of who or what else', async () => {
+  await using stage = await Stage.open();
+  const ada = await stage.operator();
+  expect(await refusalOf(ada.open())).toBe('CONTROL_CHANNEL_NOT_BOUND');
+  const line = JSON.parse(stage.logged.at(-1) ?? '');
+  expect(line).toMatchObject({
+    level: 30,
+    msg: 'refused',
+    rpc: 'OpenWorker',
+    reason: 'CONTROL_CHANNEL_NOT_BOUND',
+  });
+});
+
 describe('the tail', () => {
   async function read(stage: Stage, afterIndex: bigint, count: number) {
     const client = stage.dial(await stage.mint({ role: 'service', name: 'provenance' }));
@@ -838,12 +851,17 @@ describe('the tail', () => {
     await using stage = await Stage.open();
     const { node, worker, operator, ada } = await atWork(stage);
     const before = await journalBytes(stage);
+    const logged = stage.logged.length;
     await node.present(operator, worker);
     await node.observe(operator, worker);
     await node.present(operator, worker, { presentation: 2n, replace: true });
     node.send({ message: { $case: 'presentationEnded', value: { presentation: 2n } } });
     await node.observe(operator, worker);
+    expect(await node.ask(question(operator, { ...worker, workerRef: 'wk_0' }))).toEqual([
+      'WORKER_UNKNOWN',
+    ]);
     expect(await journalBytes(stage)).toEqual(before);
+    expect(stage.logged.slice(logged)).toEqual([]);
     await ada.close(worker);
     expect((await journalBytes(stage)).equals(before)).toBe(false);
   });

@@ -8,6 +8,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ClientDuplexStream, ServiceError } from '@grpc/grpc-js';
+import { pino } from 'pino';
 import type { CallerRole } from '#chassis/caller.js';
 import {
   CertificateAuthority,
@@ -17,7 +18,6 @@ import {
 } from '#chassis/certificates.js';
 import { clientCredentials, clientOptions } from '#chassis/grpc-client.js';
 import { identityPaths, rootPaths } from '#chassis/identity-files.js';
-import { createLogger } from '#chassis/logger.js';
 import { fromRefused, refusalOf } from '#chassis/refusal-status.js';
 import {
   type Answer,
@@ -125,6 +125,7 @@ export class Stage implements AsyncDisposable {
   readonly stateDir: string;
   readonly clock = new MovedClock();
   readonly root: CertificateAuthority;
+  /** Every line the service has logged, at every level. */
   readonly logged: string[] = [];
   #settings: AuthoritySettings;
   #running: RunningAuthority | undefined;
@@ -160,7 +161,7 @@ export class Stage implements AsyncDisposable {
 
   async start(overrides: Partial<AuthoritySettings> = {}): Promise<void> {
     this.#settings = { ...this.#settings, ...overrides };
-    const logger = createLogger('authority', 'silent');
+    const logger = pino({ level: 'trace' }, { write: (line: string) => this.logged.push(line) });
     this.#running = await start({ settings: this.#settings, clock: this.clock, logger });
   }
 

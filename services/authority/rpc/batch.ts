@@ -4,16 +4,13 @@
  * Presentations are opened first and everything is answered after: so each answer is given from the
  * state that the batch's epoch names, and none is older than a fence that a replacement sent.
  */
-import type {
-  Answer,
-  Question as QuestionMessage,
-} from '#gen/wheelhouse/authority/v1/authority.js';
+import type { Question as QuestionMessage } from '#gen/wheelhouse/authority/v1/authority.js';
 import { Operation } from '#gen/wheelhouse/authority/v1/authority.js';
 import { type Outcome, refused } from '#kernel/outcome.js';
 import type { Deciding } from '../domain/deciding.js';
 import type { Asker } from '../domain/presence.js';
 import { type Grant, type Question, resolve } from '../domain/resolve.js';
-import { fromOutcome, toDesignation } from './wire.js';
+import { toDesignation } from './wire.js';
 
 /** A node's question with the caller its number stands for. */
 export interface Asked {
@@ -27,16 +24,16 @@ export function answerBatch(
   node: string,
   asked: readonly Asked[],
   nowMs: number,
-): Answer[] {
+): Outcome<Grant>[] {
   const opened = asked.map((each) => openPresentation(authority, node, each));
   const { state } = authority;
   return asked.map((each, position) => {
     const refusal = opened[position];
     if (refusal?.kind === 'refused') {
-      return fromOutcome(refusal);
+      return refusal;
     }
     const question = toQuestion(node, each);
-    return fromOutcome(question === undefined ? unknownOperation : resolve(state, question, nowMs));
+    return question === undefined ? unknownOperation : resolve(state, question, nowMs);
   });
 }
 

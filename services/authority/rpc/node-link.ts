@@ -28,6 +28,7 @@ import type { Deciding, Settled } from '../domain/deciding.js';
 import type { Effect, FenceScope } from '../domain/effect.js';
 import { type Asker, withoutPresentations } from '../domain/presence.js';
 import { answerBatch } from './batch.js';
+import { encodeAnswers, type OutgoingResponse } from './encoded-answers.js';
 import type { Verify } from './room.js';
 import { fromGrant, toAsker, toCarried, toDesignation } from './wire.js';
 
@@ -58,6 +59,8 @@ export interface FenceOrder {
   readonly reason: CloseReasonName;
 }
 
+export type NodeStream = ServerStream<ResolveRequest, OutgoingResponse>;
+
 type Told = NonNullable<ResolveResponse['message']>;
 type Phase = 'opened' | 'reconciling' | 'serving' | 'gone';
 
@@ -66,7 +69,7 @@ const textMax = 256;
 
 export class NodeLink {
   readonly node: string;
-  readonly #stream: ServerStream<ResolveRequest, ResolveResponse>;
+  readonly #stream: NodeStream;
   readonly #parts: NodeLinkParts;
   readonly #callers = new Map<number, Asker>();
   /** Fences somebody waits for: at most two for each closing worker. */
@@ -77,11 +80,7 @@ export class NodeLink {
   #lastBatch = 0n;
   #phase: Phase = 'opened';
 
-  constructor(
-    stream: ServerStream<ResolveRequest, ResolveResponse>,
-    node: string,
-    parts: NodeLinkParts,
-  ) {
+  constructor(stream: NodeStream, node: string, parts: NodeLinkParts) {
     this.#stream = stream;
     this.node = node;
     this.#parts = parts;
@@ -239,9 +238,9 @@ export class NodeLink {
       asked.push({ message, asker });
     }
     const { authority, clock } = this.#parts;
-    const answers = answerBatch(authority, this.node, asked, clock.now());
-    const value = { batch, authorityEpoch: authority.epoch, answers };
-    this.#send({ $case: 'answers', value }, Math.max(1, answers.length));
+    const outcomes = answerBatch(authority, this.node, asked, clock.now());
+    const response = encodeAnswers(batch, authority.epoch, outcomes);
+    this.#handOver(response, Math.max(1, outcomes.length));
   }
 
   #introduce({ caller, certificate }: Introduction): void {
@@ -305,7 +304,11 @@ export class NodeLink {
     }));
   }
 
-  #send(message: Told, answerCount = 1): void {
+  #send(message: Told): void {
+    this.#handOver({ message }, 1);
+  }
+
+  #handOver(response: OutgoingResponse, answerCount: number): void {
     if (this.#phase === 'gone') {
       return;
     }
@@ -314,7 +317,7 @@ export class NodeLink {
     if (this.#untakenCount > nodeBacklogMax) {
       return this.#misused('backlog', `at most ${nodeBacklogMax} untaken answers`);
     }
-    this.#stream.send({ message }, () => {
+    this.#stream.send(response, () => {
       this.#untakenCount -= answerCount;
     });
   }
