@@ -186,6 +186,15 @@ describe('bytes', () => {
     stalledReader,
   );
   test('B3 a reader that reconnects cannot freeze the agent', () => reconnectingReader(product));
+  falsifier(
+    'B3 sum of holds',
+    {
+      file: 'services/data/carrier.ts',
+      find: 'holdLeftMs(this.#ledger, clock.monotonic(), config.heldMaxMs)',
+      replace: 'config.heldMaxMs',
+    },
+    reconnectingReader,
+  );
   test('B4 with nobody looking the terminal is drained, and a look starts at the current position', () =>
     nobodyLooks(product));
   falsifier(
