@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { eventually, within } from '../stack/eventually.js';
 import { falsifier, type Subject } from '../stack/falsifier.js';
-import { raw } from './actors.js';
+import { type Look, raw } from './actors.js';
 import { product, Room } from './room.js';
 
 const MB = 1_000_000;
@@ -65,22 +65,26 @@ async function stalledReader(subject: Subject): Promise<void> {
 /** A reader that reconnects over and over cannot hold the terminal for longer than it may be in all. */
 async function reconnectingReader(subject: Subject): Promise<void> {
   await using at = await Room.open(subject, { data: { WHEELHOUSE_HELD_MAX_MS: '1500' } });
-  const { path } = at.payload(8 * MB);
+  const { path } = at.payload(64 * MB);
   const marker = join(at.stack.workspace, 'went-on');
   await using run = await at.runs(raw(`read go; cat ${path}; touch ${marker}; cat`), {
     isHeadless: true,
   });
-  const terms = { windowBytes: 65_536, holdLimitMs: 30_000 };
+  const terms = { windowBytes: 65_536, holdLimitMs: 30_000, replace: true };
   await run.possession.write(Buffer.from('go\n'));
+  // Each look takes the place of the one before, so that nothing lets go of the terminal in between.
+  const looks: Look[] = [];
   for (let round = 0; round < 20 && !existsSync(marker); round += 1) {
-    const look = await at.operator.looksAt(at.worker, { ...terms, replace: true });
+    const look = await at.operator.looksAt(at.worker, terms);
     look.stalls();
+    looks.push(look);
     await delay(400);
-    await look.presentation.detach();
-    look.goesOn();
   }
   // Twenty rounds are eight seconds; without a sum over all of them the agent would still be held.
   expect(existsSync(marker)).toBe(true);
+  for (const look of looks) {
+    look.goesOn();
+  }
 }
 
 async function nobodyLooks(subject: Subject): Promise<void> {
