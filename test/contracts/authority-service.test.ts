@@ -15,6 +15,7 @@ import { CloseReason } from '#gen/wheelhouse/refusal/v1/refusal.js';
 import { decodeEvent } from '../../services/authority/adapters/event-rows.js';
 import { Journal } from '../../services/authority/adapters/journal.js';
 import type { StoredFact } from '../../services/authority/domain/deciding.js';
+import { StartRefused } from '../../services/authority/start.js';
 import type { Player } from './authority-stage.js';
 import { Bound, designationOf, endedBy, question, Stage } from './authority-stage.js';
 
@@ -743,7 +744,9 @@ describe('a restart', () => {
 
   test('a second process on the same store is refused by name', async () => {
     await using stage = await Stage.open();
-    await expect(stage.start()).rejects.toThrow('STORE_IN_USE');
+    const second = stage.start();
+    await expect(second).rejects.toThrow(StartRefused);
+    await expect(second).rejects.toThrow('STORE_IN_USE');
   });
 });
 

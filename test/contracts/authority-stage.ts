@@ -45,7 +45,7 @@ import { type AuthoritySettings, loadSettings } from '../../services/authority/c
 import { type RunningAuthority, start } from '../../services/authority/start.js';
 
 /** Time that stands still until the test moves it. Starts now, or certificates would not be valid. */
-export class MovedClock implements Clock {
+class MovedClock implements Clock {
   #nowMs = Date.now();
   #timers = new Set<{ readonly dueMs: number; readonly call: () => void }>();
 
@@ -81,7 +81,7 @@ export class MovedClock implements Clock {
 }
 
 /** What came on a stream, in order, and who waits for more. */
-export class Inbox<Message> {
+class Inbox<Message> {
   readonly all: Message[] = [];
   #taken = 0;
   readonly #waiting: (() => void)[] = [];

@@ -30,7 +30,7 @@ export interface Carried {
   readonly carrierEpoch: Epoch;
 }
 
-export interface StartWorld {
+interface StartWorld {
   readonly kind: 'start-world';
   readonly worldIncarnation: WorldIncarnation;
 }

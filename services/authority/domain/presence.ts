@@ -97,7 +97,7 @@ export function livingPeer(presence: Presence, asker: Asker, nowMs: number): Out
 }
 
 /** The refusal of everything asked in the name of a certificate past its end. */
-export function certificateExpired(notAfterMs: number): Refusal {
+function certificateExpired(notAfterMs: number): Refusal {
   return {
     reason: 'CERTIFICATE_EXPIRED',
     facts: { expiredAtMs: String(notAfterMs) },

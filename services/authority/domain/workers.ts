@@ -11,7 +11,7 @@ import type { State, Surroundings } from './state.js';
 import type { Opening, Worker, World, WorldEvent } from './world.js';
 
 /** Longest workspace path, bytes: PATH_MAX of Linux. */
-export const workspaceBytesMax = 4096;
+const workspaceBytesMax = 4096;
 
 const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 const NAME_RULE = '1 to 63 characters of a-z 0-9 . _ -, beginning with a letter or a digit';

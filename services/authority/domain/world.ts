@@ -26,7 +26,7 @@ import {
 } from '#kernel/refs.js';
 import { keepRenewal, noRenewals, type Renewal, type Renewals } from './renewals.js';
 
-export type Standing = 'open' | 'closing' | 'closed';
+type Standing = 'open' | 'closing' | 'closed';
 
 /** The terminal the occupant possesses. */
 export interface Attachment {

@@ -32,7 +32,7 @@ import { encodeAnswers, type OutgoingResponse } from './encoded-answers.js';
 import type { Verify } from './room.js';
 import { fromGrant, toAsker, toCarried, toDesignation } from './wire.js';
 
-export interface NodeLinkLimits {
+interface NodeLinkLimits {
   readonly batchQuestionsMax: number;
   readonly callersPerNodeMax: number;
   readonly nodeBacklogMax: number;

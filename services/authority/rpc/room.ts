@@ -19,7 +19,7 @@ import { toAsker } from './wire.js';
 export type Verify = (certificate: Uint8Array) => Outcome<CallerIdentity>;
 
 /** The durable facts, to be read. */
-export interface Facts {
+interface Facts {
   /** Index of the newest; 0 when there is none. */
   readonly lastIndex: bigint;
   /** Facts after an index, at most so many, in order. */
@@ -27,7 +27,7 @@ export interface Facts {
 }
 
 /** The closings that run. */
-export interface Fencings {
+interface Fencings {
   /** Resolves when a worker's closing is acknowledged, or its attempt's time is up. */
   outcome(workerRef: WorkerRef): Promise<Fencing>;
   nodeGone(node: string): void;
