@@ -29,8 +29,8 @@ export interface CarrierParts {
   readonly onDetached: (carrier: Carrier) => void;
   /** Presented, held or attached has changed. */
   readonly onStatus: () => void;
-  /** Nothing of it is left. */
-  readonly onGone: (carrier: Carrier) => void;
+  /** Nothing of it is left; or something that not even SIGKILL ends, with the fault that says so. */
+  readonly onGone: (carrier: Carrier, fault?: unknown) => void;
 }
 
 export class Carrier implements Holder {
@@ -186,7 +186,10 @@ export class Carrier implements Holder {
       this.#isReleased = true;
       void this.#parts.link.release(this.#basis.attachmentRef);
     }
-    void this.terminal.hangUp().then(() => this.#parts.onGone(this));
+    void this.terminal.hangUp().then(
+      () => this.#parts.onGone(this),
+      (fault: unknown) => this.#parts.onGone(this, fault),
+    );
   }
 
   /** Whether a grant still leads to this very terminal, and no fence has been heard since. */

@@ -36,8 +36,11 @@ export class Carriers implements LinkEvents {
     this.statusChanged();
   }
 
-  remove(carrier: Carrier): void {
+  remove(carrier: Carrier, fault?: unknown): void {
     this.#all.delete(carrier);
+    if (fault !== undefined) {
+      this.#logger.warn({ err: fault }, 'a terminal left something behind');
+    }
   }
 
   attachedAt(workerRef: WorkerRef): Carrier | undefined {

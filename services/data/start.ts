@@ -54,7 +54,10 @@ export async function start(config: DataConfig, logger: Logger): Promise<Running
     ready: { service: 'data', node: config.node, port: server.port },
     drain: async () => {
       carriers.end('DRAINING');
-      await Promise.all([server.drain(config.drainMs), host[Symbol.asyncDispose]()]);
+      const hungUp = host[Symbol.asyncDispose]().catch((fault: unknown) => {
+        logger.warn({ err: fault }, 'not every program has ended');
+      });
+      await Promise.all([server.drain(config.drainMs), hungUp]);
       link.close();
       client.close();
     },

@@ -48,7 +48,7 @@ export interface Terminal {
   readonly releasedSeq: bigint;
   /**
    * Whether reading from the terminal has stopped because no room is left in memory (the program
-   * will block soon). Room is made by `release`.
+   * will block soon). Room is made by `release`; reading goes on when an eighth of it is free.
    */
   readonly isFull: boolean;
   /** Set once everything the program wrote before it was reaped has been read (law B7): then `producedSeq` is final. */
@@ -72,7 +72,9 @@ export interface Terminal {
   geometry(): Geometry | undefined;
   /**
    * Closes the terminal: the session gets SIGHUP, and what of it is left after 2 s is killed.
-   * Resolves when nothing of the session is left and every descriptor is closed. Idempotent.
+   * Resolves when nothing of the session is left and every descriptor is closed; rejects with a Fault
+   * when something of it outlives SIGKILL for 8 s. Idempotent. No event is delivered after it, and
+   * `end` stays as it is.
    */
   hangUp(): Promise<void>;
 }

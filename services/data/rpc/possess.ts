@@ -151,7 +151,7 @@ class PossessCall {
         spawn: (events) => host.spawn(spec, events),
         onDetached: (gone) => carriers.detach(gone),
         onStatus: () => carriers.statusChanged(),
-        onGone: (gone) => carriers.remove(gone),
+        onGone: (gone, fault) => carriers.remove(gone, fault),
       });
       carriers.add(carrier);
       this.#carrier = carrier;
