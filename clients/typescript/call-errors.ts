@@ -31,14 +31,18 @@ export class UnreachableError extends Error {
 
 export type CallError = RefusedError | UnreachableError;
 
-/** What a failed call means to its caller. A status without a refusal's name is never read as one. */
-export function callError(error: ServiceError, service: string): CallError {
-  const refusal = refusalOf(error);
+/**
+ * What a failed call means to its caller. A status without a refusal's name is never read as one, and
+ * what the stream itself fails with has no status at all.
+ */
+export function callError(error: Error & Partial<ServiceError>, service: string): CallError {
+  const { code, metadata, details = error.message } = error;
+  const refusal = metadata && refusalOf({ metadata });
   if (refusal !== undefined) {
     return new RefusedError(refusal);
   }
-  const code = status[error.code] ?? 'UNKNOWN';
+  const name = code === undefined ? undefined : status[code];
   // grpc-js ends some sentences with the heading of an empty note.
-  const details = error.details.replace(/\s*Resolution note:\s*$/, '');
-  return new UnreachableError(service, `${code}: ${details}`, error);
+  const sentence = details.replace(/\s*Resolution note:\s*$/, '');
+  return new UnreachableError(service, `${name ?? 'UNKNOWN'}: ${sentence}`, error);
 }

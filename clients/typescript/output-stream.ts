@@ -62,6 +62,8 @@ export class OutputStream<Request> {
   #end: End | undefined;
   #isOpen = false;
   #isLeaving = false;
+  /** Nothing more is sent: a write after the end would be an error, and cost the last message. */
+  #hasSentAll = false;
   #isOver = false;
 
   constructor(
@@ -87,7 +89,7 @@ export class OutputStream<Request> {
   }
 
   send(message: Request): void {
-    if (!this.#isOver) {
+    if (!this.#isOver && !this.#hasSentAll) {
       this.#call.write(message);
     }
   }
@@ -97,7 +99,7 @@ export class OutputStream<Request> {
     if (!this.#isOver && !this.#isLeaving) {
       this.#isLeaving = true;
       this.#acknowledge();
-      this.#call.end();
+      this.halfClose();
       // Whatever still waits is read to its end and dropped, so that the last message is reached.
       this.#call.resume();
       const overdue = setTimeout(() => this.#finish(this.#detached(undefined)), FAREWELL_MS);
@@ -109,6 +111,7 @@ export class OutputStream<Request> {
   /** Ends the sending side and goes on reading to the last message. */
   halfClose(): void {
     if (!this.#isOver) {
+      this.#hasSentAll = true;
       this.#call.end();
     }
   }

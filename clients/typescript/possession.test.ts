@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, expect, test } from 'vitest';
-import { statusOf, toRefused } from '#chassis/refusal-status.js';
+import { statusOf, toCloseReason, toRefused } from '#chassis/refusal-status.js';
 import type { PossessRequest } from '#gen/wheelhouse/data/v1/data.js';
 import { connect, type DataConnection } from './connect.js';
 import { Possession } from './possession.js';
@@ -24,6 +24,7 @@ const terms = {
   geometry: { rows: 24, cols: 80 },
   isHeadless: false,
 };
+const RELEASED = toCloseReason('RELEASED');
 const ignoring = { take: (): void => undefined };
 
 type Asked = NonNullable<PossessRequest['operation']>;
@@ -116,6 +117,34 @@ test('a write never waits for a terminal that is gone', async () => {
   const possession = await Possession.open(data, terms, ignoring);
   await possession.write(Buffer.from('into the void'));
   expect(await possession.ended).toMatchObject({ kind: 'lost' });
+});
+
+test('an agent that has left reads to the last byte and the reason, and sends nothing more', async () => {
+  const payload = Buffer.alloc(1024, 'x');
+  const heard: string[] = [];
+  const data = await serving((call, { $case }) => {
+    heard.push($case);
+    if ($case === 'open') {
+      // What a terminal still says while it is hung up is more than one acknowledgement's worth.
+      call.on('end', () => {
+        for (let seq = 0n; seq < 8192n; seq += 1024n) {
+          call.write({ event: { $case: 'output', value: { seq, payload } } });
+        }
+        const positions = { ackedSeq: 0n, sentSeq: 8192n, producedSeq: 8192n, exit: undefined };
+        call.write({ event: { $case: 'closed', value: { reason: RELEASED, ...positions } } });
+        call.end();
+      });
+    }
+  });
+  let taken = 0;
+  const take = (bytes: Buffer): void => {
+    taken += bytes.length;
+  };
+  const possession = await Possession.open(data, terms, { take });
+  possession.end();
+  await possession.write(Buffer.from('too late'));
+  expect(await possession.ended).toMatchObject({ kind: 'closed', reason: 'RELEASED' });
+  expect({ taken, heard }).toEqual({ taken: 8192, heard: ['open'] });
 });
 
 test('a program that cannot be started is refused by name and cause', async () => {
