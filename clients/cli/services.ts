@@ -16,6 +16,8 @@ import { type ServiceEvents, SupervisedService } from './supervised-service.js';
 export interface ServicesOptions {
   /** Progress, for people. */
   note(text: string): void;
+  /** How hints travel between the services: `direct`, or `nats://host:port`. */
+  readonly bus?: string;
 }
 
 /** Taken when they are free, so that a restarted deployment is where it was. */
@@ -51,7 +53,8 @@ export class Services {
    * Returns when both are ready. Throws a `RefusedError` (`store-in-use` while another `up` holds the
    * folder) or an `UnreachableError`.
    */
-  static async start(state: StateFolder, { note }: ServicesOptions): Promise<Services> {
+  static async start(state: StateFolder, options: ServicesOptions): Promise<Services> {
+    const { note } = options;
     state.make();
     const lock = tryLock(state.path('up.lock'));
     if (lock === undefined) {
@@ -62,7 +65,7 @@ export class Services {
       if (await ensureIdentities(state, Date.now())) {
         note(`made a development root and its identities in ${state.dir}`);
       }
-      return await Services.#launch(state, lock, note);
+      return await Services.#launch(state, lock, options);
     } catch (error) {
       lock[Symbol.dispose]();
       throw error;
@@ -72,7 +75,7 @@ export class Services {
   static async #launch(
     state: StateFolder,
     lock: Disposable,
-    note: (text: string) => void,
+    { note, bus = 'direct' }: ServicesOptions,
   ): Promise<Services> {
     const before = state.endpoints();
     const pids: Record<string, number> = {};
@@ -85,7 +88,7 @@ export class Services {
       },
     });
     note('starting authority …');
-    const authority = await startAuthority(state, before, eventsOf('authority'));
+    const authority = await startAuthority(state, before, bus, eventsOf('authority'));
     try {
       note('starting data …');
       const data = await startData(state, before, authority.endpoint, eventsOf('data'));
@@ -168,12 +171,13 @@ function isOurs(pid: number, state: StateFolder): boolean {
 async function startAuthority(
   state: StateFolder,
   before: Endpoints | undefined,
+  bus: string,
   events: ServiceEvents,
 ): Promise<SupervisedService> {
   const spec = {
     name: 'authority',
     args: [compiled('services/authority/main.js')],
-    env: { WHEELHOUSE_STATE: state.dir },
+    env: { WHEELHOUSE_STATE: state.dir, WHEELHOUSE_BUS: bus },
     preferredPort: await freePort(before?.authority, PREFERRED_PORTS.authority),
     ...placesOf(state, 'authority'),
   };

@@ -21,6 +21,11 @@ export const settings = {
     'local',
     'The data node of a worker that names none; the name in that node’s certificate.',
   ),
+  bus: text(
+    'WHEELHOUSE_BUS',
+    'direct',
+    'How other planes hear that there are new facts: direct (they Tail), or nats://host:port (they are hinted as well).',
+  ),
   logLevel: text('WHEELHOUSE_LOG_LEVEL', 'info', 'A level of pino’s.'),
   rebindGraceMs: integer('WHEELHOUSE_REBIND_GRACE_MS', {
     unit: 'milliseconds',

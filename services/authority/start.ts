@@ -1,6 +1,7 @@
 /** Assembles the authority service. Importable by tests: everything outside comes as an argument. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Bus, openBus } from '#chassis/bus.js';
 import { CertificateAuthority } from '#chassis/certificates.js';
 import { type RunningServer, startServer } from '#chassis/grpc-server.js';
 import { readIdentity, rootPaths } from '#chassis/identity-files.js';
@@ -85,6 +86,7 @@ interface Assembly extends Room {
   readonly journal: Journal;
   readonly closings: Closings;
   readonly graces: Graces;
+  readonly bus: Bus;
 }
 
 function openJournal({ stateDir }: AuthoritySettings, names: FreshNames): Journal {
@@ -110,6 +112,8 @@ async function assemble(options: StartOptions, journal: Journal): Promise<Assemb
   const graces = new Graces(authority, clock, settings.rebindGraceMs);
   const closings = new Closings(authority, links, clock, settings.fenceAckMs);
   const streams = new OpenStreams();
+  const bus = openBus(settings.bus, logger);
+  hintAtFacts(authority, journal, bus);
   authority.onEffect(performing({ authority, links, binds, graces, closings }));
   return {
     authority,
@@ -125,7 +129,19 @@ async function assemble(options: StartOptions, journal: Journal): Promise<Assemb
     closings,
     streams,
     logger,
+    bus,
   };
+}
+
+/** Says on the bus that there is more to Tail. A hint, never the fact. */
+function hintAtFacts(authority: Authority, journal: Journal, bus: Bus): void {
+  let hinted = journal.lastIndex;
+  authority.follow(() => {
+    if (journal.lastIndex > hinted) {
+      hinted = journal.lastIndex;
+      bus.hint('authority', hinted);
+    }
+  });
 }
 
 async function beginWorld(authority: Authority, names: FreshNames): Promise<void> {
@@ -137,12 +153,13 @@ async function beginWorld(authority: Authority, names: FreshNames): Promise<void
 }
 
 function running(room: Assembly, server: RunningServer): RunningAuthority {
-  const { authority, settings, streams, binds, graces, closings, journal } = room;
+  const { authority, settings, streams, binds, graces, closings, journal, bus } = room;
   const release = (): void => {
     authority.halt();
     binds[Symbol.dispose]();
     graces[Symbol.dispose]();
     closings[Symbol.dispose]();
+    void bus[Symbol.asyncDispose]();
     journal.close();
   };
   return {

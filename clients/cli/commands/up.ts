@@ -45,11 +45,11 @@ async function up(
   options: UpOptions,
 ): Promise<number> {
   if (options.detach === true) {
-    announce(invocation, await upInBackground(invocation));
+    announce(invocation, await upInBackground(invocation, options.bus));
     return EXIT_DONE;
   }
   const hold = holdUntilSignal();
-  const services = await startServices(invocation, options.report === true);
+  const services = await startServices(invocation, options);
   try {
     if (options.report === true) {
       reportReady(services.endpoints);
@@ -72,18 +72,21 @@ export async function keepUp(services: Services, hold: Promise<undefined>): Prom
   }
 }
 
-async function startServices({ state, note }: Invocation, isReported: boolean): Promise<Services> {
+async function startServices(
+  { state, note }: Invocation,
+  { bus, report }: UpOptions,
+): Promise<Services> {
   try {
-    return await Services.start(state, { note });
+    return await Services.start(state, { note, bus });
   } catch (error) {
-    if (isReported) {
+    if (report === true) {
       reportFailure(error);
     }
     throw error;
   }
 }
 
-async function upInBackground({ state, note }: Invocation): Promise<Endpoints> {
+async function upInBackground({ state, note }: Invocation, bus: string): Promise<Endpoints> {
   note('starting the services in the background …');
   state.make();
   state.makeFolder(state.path('log'));
@@ -91,7 +94,7 @@ async function upInBackground({ state, note }: Invocation): Promise<Endpoints> {
   try {
     await startInBackground({
       what: 'the background process',
-      args: ['--state', state.dir, 'up', '--report'],
+      args: ['--state', state.dir, 'up', '--report', '--bus', bus],
       message: undefined,
       stderr: log,
     });
@@ -121,12 +124,8 @@ export function holdUntilSignal(): Promise<undefined> {
 }
 
 function parseBus(text: string): string {
-  if (text === 'direct') {
+  if (text === 'direct' || /^nats:\/\/[^/\s]+$/.test(text)) {
     return text;
   }
-  throw new InvalidArgumentError(
-    text.startsWith('nats://')
-      ? 'This build has no broker yet; use direct.'
-      : 'It is direct, or nats://HOST:PORT.',
-  );
+  throw new InvalidArgumentError('It is direct, or nats://HOST:PORT.');
 }
