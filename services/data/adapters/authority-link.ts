@@ -16,6 +16,7 @@ import {
   FenceScope,
   Grant as GrantMessage,
   Operation,
+  type Question as QuestionMessage,
   type ResolveRequest,
   type ResolveResponse,
 } from '#gen/wheelhouse/authority/v1/authority.js';
@@ -40,6 +41,8 @@ import type {
   Question,
   Reservation,
 } from '../domain/link.js';
+import { PendingQuestions } from './pending-questions.js';
+import { PendingRequests } from './pending-requests.js';
 
 export interface LinkOptions {
   readonly client: AuthorityServiceClient;
@@ -52,13 +55,7 @@ export interface LinkOptions {
   readonly batchQuestionsMax: number;
 }
 
-interface Asked {
-  readonly question: Question;
-  readonly onAnswer: (answer: Outcome<Grant>) => void;
-  readonly onLost: () => void;
-}
-
-type Reply = (message: ResolveResponse['message']) => void;
+type Reply = ResolveResponse['message'];
 type Stream = ClientDuplexStream<ResolveRequest, ResolveResponse>;
 type Told = NonNullable<ResolveRequest['message']>;
 
@@ -75,18 +72,16 @@ export class ResolveStream implements AuthorityLink {
   readonly #callers = new Map<Caller, Uint8Array>();
   #lastCaller = 0;
   #lastPresentation = 0n;
-  #queue: Asked[] = [];
+  readonly #questions: PendingQuestions;
+  readonly #requests = new PendingRequests<Reply>();
   #isFlushDue = false;
-  #lastBatch = 0n;
-  readonly #batches = new Map<bigint, readonly Asked[]>();
-  #lastRequest = 0n;
-  readonly #replies = new Map<bigint, Reply>();
   /** Highest fence heard of each worker: one entry a worker at most, emptied with the world. */
   readonly #fenced = new Map<WorkerRef, bigint>();
 
   constructor(options: LinkOptions, events: LinkEvents) {
     this.#options = options;
     this.#events = events;
+    this.#questions = new PendingQuestions(options.batchQuestionsMax);
   }
 
   /** Connects, and connects again whenever the stream ends. */
@@ -145,7 +140,7 @@ export class ResolveStream implements AuthorityLink {
       process.nextTick(onLost);
       return;
     }
-    this.#queue.push({ question, onAnswer, onLost });
+    this.#questions.ask({ question, onAnswer, onLost });
     if (!this.#isFlushDue) {
       this.#isFlushDue = true;
       process.nextTick(() => this.#flush());
@@ -202,35 +197,17 @@ export class ResolveStream implements AuthorityLink {
     this.#stream?.write({ message });
   }
 
-  /** Everything queued before the send; a batch already sent is never joined. */
   #flush(): void {
     this.#isFlushDue = false;
-    while (this.#queue.length > 0 && this.#isUp) {
-      const asked = this.#queue.splice(0, this.#options.batchQuestionsMax);
-      this.#lastBatch += 1n;
-      this.#batches.set(this.#lastBatch, asked);
-      const questions = asked.map(({ question }) => ({
-        operation: Operation[question.operation],
-        caller: question.caller,
-        workerRef: question.workerRef,
-        expectedWorkerGeneration: question.expectedGeneration,
-        presentation: question.presentation,
-        replace: question.replace,
-      }));
-      this.#tell({ $case: 'batch', value: { batch: this.#lastBatch, questions } });
+    let taken = this.#isUp ? this.#questions.take() : undefined;
+    for (; taken !== undefined; taken = this.#questions.take()) {
+      const { batch, questions } = taken;
+      this.#tell({ $case: 'batch', value: { batch, questions: questions.map(toMessage) } });
     }
   }
 
-  #request(of: (request: bigint) => Told): Promise<ResolveResponse['message']> {
-    if (!this.#isUp) {
-      return Promise.resolve(undefined);
-    }
-    this.#lastRequest += 1n;
-    const request = this.#lastRequest;
-    return new Promise((resolve) => {
-      this.#replies.set(request, resolve);
-      this.#tell(of(request));
-    });
+  async #request(of: (request: bigint) => Told): Promise<Reply | undefined> {
+    return this.#isUp ? await this.#requests.send((request) => this.#tell(of(request))) : undefined;
   }
 
   #receive(stream: Stream, { message }: ResolveResponse): void {
@@ -248,9 +225,7 @@ export class ResolveStream implements AuthorityLink {
         return this.#fence(message.value);
       case 'admission':
       case 'recorded':
-        this.#replies.get(message.value.request)?.(message);
-        this.#replies.delete(message.value.request);
-        return;
+        return this.#requests.reply(message.value.request, message);
       case 'reconciled':
         return this.#reconcile(message.value.worldIncarnation, message.value.verdicts);
       case 'reattached':
@@ -266,16 +241,13 @@ export class ResolveStream implements AuthorityLink {
   }
 
   #answer(batch: bigint, authorityEpoch: bigint, answers: readonly Answer[]): void {
-    const asked = this.#batches.get(batch) ?? [];
-    this.#batches.delete(batch);
-    for (const [index, { question, onAnswer }] of asked.entries()) {
+    this.#questions.answer(batch, (index, { workerRef }) => {
       const verdict = answers[index]?.verdict;
       if (verdict?.$case === 'grant') {
-        onAnswer(granted(toGrant(verdict.value, question.workerRef, authorityEpoch)));
-      } else {
-        onAnswer(verdict === undefined ? unreachable : toRefusal(verdict));
+        return granted(toGrant(verdict.value, workerRef, authorityEpoch));
       }
-    }
+      return verdict === undefined ? unreachable : toRefusal(verdict);
+    });
   }
 
   /** Acknowledged when it is in force, on the stream it came by. */
@@ -323,7 +295,8 @@ export class ResolveStream implements AuthorityLink {
     this.#stream = undefined;
     const wasUp = this.#isUp;
     this.#isUp = false;
-    this.#forget();
+    this.#questions.lose();
+    this.#requests.lose();
     if (wasUp) {
       this.#options.logger.warn('authority does not answer');
       this.#events.onLost();
@@ -336,20 +309,17 @@ export class ResolveStream implements AuthorityLink {
       });
     }
   }
+}
 
-  #forget(): void {
-    const lost = [...this.#batches.values()].flat().concat(this.#queue);
-    const replies = [...this.#replies.values()];
-    this.#batches.clear();
-    this.#queue = [];
-    this.#replies.clear();
-    for (const { onLost } of lost) {
-      onLost();
-    }
-    for (const reply of replies) {
-      reply(undefined);
-    }
-  }
+function toMessage(question: Question): QuestionMessage {
+  return {
+    operation: Operation[question.operation],
+    caller: question.caller,
+    workerRef: question.workerRef,
+    expectedWorkerGeneration: question.expectedGeneration,
+    presentation: question.presentation,
+    replace: question.replace,
+  };
 }
 
 function toGrant(message: GrantMessage, workerRef: WorkerRef, authorityEpoch: bigint): Grant {
