@@ -139,6 +139,16 @@ describe('leaving', () => {
     expect(active().decide(stale)).toMatchObject({ value: { events: [] } });
   });
 
+  test('a wait for an earlier occupant does not end the wait for a later one', () => {
+    const history = active();
+    history.unbind(demo);
+    history.after(commands.vacate(), commands.bind({ asker: demoAgain }));
+    history.after(commands.occupy({ asker: demoAgain }), commands.reserve({ asker: demoAgain }));
+    history.after(commands.activate);
+    history.unbind(demoAgain);
+    expect(history.decide(commands.vacate())).toMatchObject({ value: { events: [] } });
+  });
+
   test('a closing worker’s seat is its closing’s to empty', () => {
     const history = active().after(commands.close());
     expect(history.unbind(demo)).toEqual([]);

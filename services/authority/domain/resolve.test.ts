@@ -22,7 +22,7 @@ import {
   reserved,
   stranger,
 } from './history.js';
-import { nodeGone } from './presence.js';
+import { nodeGone, type Presentation } from './presence.js';
 import { present } from './present.js';
 import { type Question, resolve, resolveSeat } from './resolve.js';
 
@@ -328,10 +328,12 @@ describe('P3: being privileged, or knowing names, entitles to nothing', () => {
     }
   });
 
-  test('an agent may not use a worker of another actor', () => {
-    const history = presented().after(commands.bind({ asker: stranger }));
+  test('an agent may not use a worker of another actor, nor learn how it stands', () => {
     const question = { operation: 'AGENT_INPUT', ...designation, node, asker: stranger } as const;
-    expect(reasonOf(resolve(history.state, question, 0))).toBe('WORKER_NOT_YOURS');
+    for (const history of [presented(), closing(), closed(), reopened()]) {
+      history.after(commands.bind({ asker: stranger }));
+      expect(reasonOf(resolve(history.state, question, 0))).toBe('WORKER_NOT_YOURS');
+    }
   });
 });
 
@@ -392,6 +394,32 @@ describe('P10: one observer for each terminal', () => {
 
   test('asking to replace replaces nothing when there is nothing', () => {
     expect(active().present({ replace: true })).toMatchObject({ value: { effects: [] } });
+  });
+
+  /** A state that no history leads to, so that each check is seen to stand by itself. */
+  function lookedAtBy(other: Partial<Presentation>): Given {
+    const { world, presence } = presented().state;
+    const presentations = new Map(
+      [...presence.presentations].map(([ref, look]) => [ref, { ...look, ...other }]),
+    );
+    return { ...given(presented()), state: { world, presence: { ...presence, presentations } } };
+  }
+
+  test.each([
+    ['another peer', { peerRef: ref<never>('pr_bob') }],
+    ['another node', { node: 'elsewhere' }],
+    ['another number', { number: 2n }],
+  ] satisfies [string, Partial<Presentation>][])(
+    'a look of %s is not the caller’s',
+    (_whose, look) => {
+      expect(reasonOf(asking['operator observes'](lookedAtBy(look)))).toBe('PRESENTATION_ENDED');
+    },
+  );
+
+  test('a look of another peer is not replaced', () => {
+    const { state } = lookedAtBy({ peerRef: ref('pr_bob') });
+    const wish = presentQuestion({ presentation: 2n, replace: true });
+    expect(reasonOf(present(state, wish, 0))).toBe('PRESENTATION_EXISTS');
   });
 
   test('a number that stands for another look is refused', () => {

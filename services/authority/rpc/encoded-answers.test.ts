@@ -60,6 +60,19 @@ describe('encoded answers', () => {
     expect(bytes.equals(generated(2n, 2n, before))).toBe(false);
   });
 
+  test('another life at the controls alone is encoded anew: the worker is the same', () => {
+    const history = presented();
+    const before = observed(history.state);
+    encodeAnswers(1n, 1n, [before]);
+    history.unbind(ada);
+    history.after(commands.bind({ peerRef: ref('pr_ada_back') }));
+    history.present();
+    const after = observed(history.state);
+    const { bytes } = encodeAnswers(1n, 1n, [after]);
+    expect(bytes.equals(generated(1n, 1n, [after]))).toBe(true);
+    expect(bytes.equals(generated(1n, 1n, [before]))).toBe(false);
+  });
+
   test('pass the serializer as they are; every other response is encoded by it', () => {
     const encoded = encodeAnswers(1n, 1n, [observed(state)]);
     expect(resolveDefinition.responseSerialize(encoded)).toBe(encoded.bytes);
