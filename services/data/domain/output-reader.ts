@@ -85,7 +85,7 @@ export function marked(reader: OutputReader, mark: GeometryMark): OutputReader {
 }
 
 /** What may be handed over now; undefined when there is nothing, or something is still on its way. */
-export function nextHandover(reader: OutputReader, frameBytesMax: number): Handover | undefined {
+function nextHandover(reader: OutputReader, frameBytesMax: number): Handover | undefined {
   if (reader.isHandingOver) {
     return undefined;
   }
@@ -117,7 +117,7 @@ function sendable(
 }
 
 /** The reader after a handover was given to the transport. */
-export function handedOver(reader: OutputReader, handover: Handover): OutputReader {
+function handedOver(reader: OutputReader, handover: Handover): OutputReader {
   switch (handover.kind) {
     case 'frame': {
       const uptoSeq = handover.fromSeq + BigInt(handover.lengthBytes);
@@ -128,6 +128,24 @@ export function handedOver(reader: OutputReader, handover: Handover): OutputRead
     case 'end':
       return { ...reader, isEndTold: true };
   }
+}
+
+/** Everything that may be handed over now, in order, and the reader after it. */
+export function handOverDue(
+  reader: OutputReader,
+  frameBytesMax: number,
+): { readonly reader: OutputReader; readonly handovers: readonly Handover[] } {
+  const handovers: Handover[] = [];
+  let after = reader;
+  for (
+    let due = nextHandover(after, frameBytesMax);
+    due !== undefined;
+    due = nextHandover(after, frameBytesMax)
+  ) {
+    handovers.push(due);
+    after = handedOver(after, due);
+  }
+  return { reader: after, handovers };
 }
 
 /** The transport has taken the frame. */

@@ -13,9 +13,8 @@ import {
   covered,
   type GeometryMark,
   type Handover,
-  handedOver,
+  handOverDue,
   marked,
-  nextHandover,
   type OutputReader,
   openReader,
   produced,
@@ -121,19 +120,14 @@ function onAck(possession: Possession, nextSeq: bigint): PossessionStep {
 }
 
 function proceed(possession: Possession): PossessionStep {
-  const effects: PossessionEffect[] = [];
-  let { reader } = possession;
-  for (
-    let handover = nextHandover(reader, possession.frameBytesMax);
-    handover !== undefined;
-    handover = nextHandover(reader, possession.frameBytesMax)
-  ) {
-    effects.push({ kind: 'hand-over', handover });
-    reader = handedOver(reader, handover);
-    if (handover.kind === 'end') {
-      const { state, effects: last } = close({ ...possession, reader }, 'ENDED');
-      return { state, effects: [...effects, ...last] };
-    }
+  const { reader, handovers } = handOverDue(possession.reader, possession.frameBytesMax);
+  const effects: PossessionEffect[] = handovers.map((handover) => ({
+    kind: 'hand-over',
+    handover,
+  }));
+  if (reader.isEndTold) {
+    const { state, effects: last } = close({ ...possession, reader }, 'ENDED');
+    return { state, effects: [...effects, ...last] };
   }
   return { state: { ...possession, reader }, effects };
 }

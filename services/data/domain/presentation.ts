@@ -19,9 +19,8 @@ import {
   covered,
   type GeometryMark,
   type Handover,
-  handedOver,
+  handOverDue,
   marked,
-  nextHandover,
   type OutputReader,
   openReader,
   produced,
@@ -166,19 +165,14 @@ function onAck(presentation: Presentation, nextSeq: bigint): PresentationStep {
 
 /** Hands over what may be, and asks about what has been read since. */
 function proceed(presentation: Presentation): PresentationStep {
-  const effects: PresentationEffect[] = [];
-  let { reader } = presentation;
-  for (
-    let handover = nextHandover(reader, presentation.frameBytesMax);
-    handover !== undefined;
-    handover = nextHandover(reader, presentation.frameBytesMax)
-  ) {
-    effects.push({ kind: 'hand-over', handover });
-    reader = handedOver(reader, handover);
-    if (handover.kind === 'end') {
-      const { state, effects: last } = close({ ...presentation, reader }, 'ENDED');
-      return { state, effects: [...effects, ...last] };
-    }
+  const { reader, handovers } = handOverDue(presentation.reader, presentation.frameBytesMax);
+  const effects: PresentationEffect[] = handovers.map((handover) => ({
+    kind: 'hand-over',
+    handover,
+  }));
+  if (reader.isEndTold) {
+    const { state, effects: last } = close({ ...presentation, reader }, 'ENDED');
+    return { state, effects: [...effects, ...last] };
   }
   const asking = presentation.asking ?? nextQuestion(presentation, reader);
   if (asking !== undefined && presentation.asking === undefined) {

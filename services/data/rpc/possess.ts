@@ -4,9 +4,8 @@
  * reserve (durable) → spawn → activate (durable) → Opened. Whatever fails in between gives the
  * reservation back. The command and its environment go to the program and nowhere else.
  */
-import type { handleBidiStreamingCall, ServerDuplexStream } from '@grpc/grpc-js';
-import { callerOf } from '#chassis/grpc-server.js';
-import { ServerStream } from '#chassis/server-stream.js';
+import type { handleBidiStreamingCall } from '@grpc/grpc-js';
+import { bidi } from '#chassis/bidi.js';
 import type { PossessOpen, PossessRequest, PossessResponse } from '#gen/wheelhouse/data/v1/data.js';
 import { granted, type Outcome, refused } from '#kernel/outcome.js';
 import { generation, ref } from '#kernel/refs.js';
@@ -24,14 +23,7 @@ import { toGeometry, toWindowBytes } from './wire.js';
 type Response = PossessResponse | OutputFrameMessage;
 
 export function possess(node: Node): handleBidiStreamingCall<PossessRequest, Response> {
-  return (call: ServerDuplexStream<PossessRequest, Response>) => {
-    const stream: PossessStream = new ServerStream(call);
-    const caller = callerOf(call);
-    if (caller.kind === 'refused') {
-      return stream.refuse(caller.refusal);
-    }
-    new PossessCall(node, stream, caller.value.certificate).attach();
-  };
+  return bidi((stream, { certificate }) => new PossessCall(node, stream, certificate).attach());
 }
 
 /** One call from its first message on. */

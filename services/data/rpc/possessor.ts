@@ -29,7 +29,7 @@ import {
   stepPossession,
 } from '../domain/possession.js';
 import type { Exit, Geometry, Terminal } from '../domain/terminal.js';
-import { closedMessage, endMessage, fromMark, toGeometry } from './wire.js';
+import { closedMessage, toGeometry, toldMessage } from './wire.js';
 
 export type PossessStream = ServerStream<PossessRequest, PossessResponse | OutputFrameMessage>;
 
@@ -163,17 +163,10 @@ export class Possessor {
   }
 
   #handOver(handover: Handover): void {
-    const { stream } = this.#parts;
-    switch (handover.kind) {
-      case 'frame':
-        return this.#sendFrame(handover.fromSeq, handover.lengthBytes);
-      case 'geometry':
-        return stream.send({ event: { $case: 'geometry', value: fromMark(handover.mark) } });
-      case 'end':
-        return stream.send({
-          event: { $case: 'end', value: endMessage(handover.outSeq, handover.exit) },
-        });
+    if (handover.kind === 'frame') {
+      return this.#sendFrame(handover.fromSeq, handover.lengthBytes);
     }
+    this.#parts.stream.send(toldMessage(handover));
   }
 
   #sendFrame(fromSeq: bigint, lengthBytes: number): void {

@@ -1,7 +1,6 @@
 /** Present: the operator's look at a terminal. Resolved at open and at every release (laws P2, P6). */
-import type { handleBidiStreamingCall, ServerDuplexStream } from '@grpc/grpc-js';
-import { callerOf } from '#chassis/grpc-server.js';
-import { ServerStream } from '#chassis/server-stream.js';
+import type { handleBidiStreamingCall } from '@grpc/grpc-js';
+import { bidi } from '#chassis/bidi.js';
 import type { PresentOpen, PresentRequest, PresentResponse } from '#gen/wheelhouse/data/v1/data.js';
 import { granted, type Outcome, refused } from '#kernel/outcome.js';
 import { generation, ref } from '#kernel/refs.js';
@@ -17,14 +16,7 @@ import { toWindowBytes } from './wire.js';
 type Response = PresentResponse | OutputFrameMessage;
 
 export function present(node: Node): handleBidiStreamingCall<PresentRequest, Response> {
-  return (call: ServerDuplexStream<PresentRequest, Response>) => {
-    const stream: PresentStream = new ServerStream(call);
-    const caller = callerOf(call);
-    if (caller.kind === 'refused') {
-      return stream.refuse(caller.refusal);
-    }
-    new PresentCall(node, stream, caller.value.certificate).attach();
-  };
+  return bidi((stream, { certificate }) => new PresentCall(node, stream, certificate).attach());
 }
 
 /** One call from its first message on. */

@@ -21,7 +21,7 @@ import {
   stepPresentation,
 } from '../domain/presentation.js';
 import type { Exit, Terminal } from '../domain/terminal.js';
-import { closedMessage, endMessage, fromMark } from './wire.js';
+import { closedMessage, toldMessage } from './wire.js';
 
 export type PresentStream = ServerStream<PresentRequest, PresentResponse | OutputFrameMessage>;
 
@@ -222,16 +222,10 @@ export class Presenter {
     if (link.isFenced(this.#grant)) {
       return this.end('RELEASED');
     }
-    switch (handover.kind) {
-      case 'frame':
-        return this.#sendFrame(handover.fromSeq, handover.lengthBytes);
-      case 'geometry':
-        return stream.send({ event: { $case: 'geometry', value: fromMark(handover.mark) } });
-      case 'end':
-        return stream.send({
-          event: { $case: 'end', value: endMessage(handover.outSeq, handover.exit) },
-        });
+    if (handover.kind === 'frame') {
+      return this.#sendFrame(handover.fromSeq, handover.lengthBytes);
     }
+    stream.send(toldMessage(handover));
   }
 
   #sendFrame(fromSeq: bigint, lengthBytes: number): void {

@@ -10,7 +10,7 @@ import type {
 } from '#gen/wheelhouse/data/v1/data.js';
 import { granted, type Outcome, refused } from '#kernel/outcome.js';
 import type { CloseReasonName } from '#kernel/refusal.js';
-import type { GeometryMark, OutputReader } from '../domain/output-reader.js';
+import type { Handover, OutputReader } from '../domain/output-reader.js';
 import type { Exit, Geometry, Terminal } from '../domain/terminal.js';
 
 /** The kernel keeps 16 bits of each and wraps in silence. */
@@ -34,18 +34,22 @@ export function toWindowBytes(asked: number, fallback: number, max: number): num
   return asked === 0 ? fallback : Math.min(Math.max(asked, 1), max);
 }
 
-export function fromExit(exit: Exit): ExitMessage {
+function fromExit(exit: Exit): ExitMessage {
   return exit.kind === 'code'
     ? { how: { $case: 'code', value: exit.code } }
     : { how: { $case: 'signal', value: exit.signal } };
 }
 
-export function fromMark(mark: GeometryMark): GeometryChanged {
-  return { outSeq: mark.outSeq, geometry: { ...mark.geometry } };
-}
-
-export function endMessage(outSeq: bigint, exit: Exit): End {
-  return { outSeq, exit: fromExit(exit) };
+/** What is handed over and is no frame, as both streams tell it. */
+export function toldMessage(handover: Exclude<Handover, { readonly kind: 'frame' }>): {
+  event: { $case: 'geometry'; value: GeometryChanged } | { $case: 'end'; value: End };
+} {
+  if (handover.kind === 'end') {
+    const value = { outSeq: handover.outSeq, exit: fromExit(handover.exit) };
+    return { event: { $case: 'end', value } };
+  }
+  const { outSeq, geometry } = handover.mark;
+  return { event: { $case: 'geometry', value: { outSeq, geometry: { ...geometry } } } };
 }
 
 /** The positions at which a stream stands when it closes (law B2). */
