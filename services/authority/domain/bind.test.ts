@@ -155,7 +155,10 @@ describe('a peer’s newest certificate', () => {
       {
         kind: 'refuse-binds',
         lineage: ada.lineage,
-        refusal: { reason: 'CERTIFICATE_EXPIRED', facts: { expiredAtMs: String(endMs) } },
+        refusal: {
+          reason: 'CERTIFICATE_EXPIRED',
+          facts: { expiredAt: '1970-01-01T01:00:00.000Z' },
+        },
       },
       { kind: 'begin-grace' },
       { kind: 'refuse-binds', lineage: demo.lineage },

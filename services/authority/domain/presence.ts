@@ -8,6 +8,7 @@ import type { AttachmentRef, DataIncarnation, Lineage, PeerRef, WorkerRef } from
 import type { CloseReasonName, Refusal } from '#kernel/refusal.js';
 import type { Step } from '#kernel/stepper.js';
 import type { Effect } from './effect.js';
+import { instant } from './instant.js';
 import type { Worker, World } from './world.js';
 
 /** The channels a peer may live on. */
@@ -100,7 +101,7 @@ export function livingPeer(presence: Presence, asker: Asker, nowMs: number): Out
 function certificateExpired(notAfterMs: number): Refusal {
   return {
     reason: 'CERTIFICATE_EXPIRED',
-    facts: { expiredAtMs: String(notAfterMs) },
+    facts: { expiredAt: instant(notAfterMs) },
   };
 }
 
