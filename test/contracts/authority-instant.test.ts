@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { instant } from './instant.js';
+import { instant } from '../../services/authority/domain/instant.js';
 
 test('an instant reads as the machine’s own calendar has it', () => {
   const lastMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
