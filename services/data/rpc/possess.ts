@@ -103,6 +103,7 @@ class PossessCall {
     await this.#begin(started.value);
   }
 
+  /** Asked before anything is reserved, and again where it counts: others may have been started since. */
   #admit(): Outcome<void> {
     const { carriers, config } = this.#node;
     return carriers.count < config.terminalsMax
@@ -120,6 +121,10 @@ class PossessCall {
     const { link, clock, config, carriers, host } = this.#node;
     if (link.isFenced(grant) || this.#stream.isOver) {
       return refused('WORKER_CLOSED', { worker: designation.workerRef });
+    }
+    const admitted = this.#admit();
+    if (admitted.kind === 'refused') {
+      return admitted;
     }
     const { windowBytesDefault, windowBytesMax } = config;
     const windowBytes = toWindowBytes(open.windowBytes, windowBytesDefault, windowBytesMax);
