@@ -15,7 +15,10 @@ let marks = 0;
  * The service goes on: a fresh look at a living terminal shows what its agent types now, nothing else,
  * and no plane has logged a bug or said anything that is no line of its log.
  */
-export async function stillServes({ stack, operator, worker }: Room, run: AgentRun): Promise<void> {
+export async function stillServes(
+  { stack, operator, worker }: Pick<Room, 'stack' | 'operator' | 'worker'>,
+  run: AgentRun,
+): Promise<void> {
   const look = await operator.looksAt(worker, { replace: true });
   marks += 1;
   const mark = `mark ${marks}\n`;
