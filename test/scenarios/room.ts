@@ -7,10 +7,17 @@ import type { Designation } from '#client/presentation.js';
 import type { Subject } from '../stack/falsifier.js';
 import { ownDist, type StackOptions, startProcesses } from '../stack/processes.js';
 import type { Stack } from '../stack/stack.js';
-import { AgentRun, Operator } from './actors.js';
+import { AgentRun, Operator, raw } from './actors.js';
 
 /** What scenarios are about when nothing is taken out of it. */
 export const product: Subject = { distDir: ownDist };
+
+export interface Payload {
+  readonly path: string;
+  readonly sha256: string;
+  /** What a reader has that also saw the prompt `R` before it. */
+  readonly afterPromptSha256: string;
+}
 
 export class Room implements AsyncDisposable {
   readonly stack: Stack;
@@ -45,12 +52,25 @@ export class Room implements AsyncDisposable {
     return await AgentRun.starts(this.stack, this.agent, this.worker, argv, options);
   }
 
+  /** A raw program that begins when it is told: not by input, which a terminal may still echo. */
+  whenTold(script: string): { readonly argv: readonly string[]; readonly tell: () => void } {
+    const go = join(this.stack.workspace, 'go');
+    return {
+      argv: raw(`until [ -e ${go} ]; do sleep 0.02; done; ${script}`),
+      tell: () => writeFileSync(go, ''),
+    };
+  }
+
   /** A file of random bytes in the workspace, with what it must hash to. */
-  payload(bytes: number): { readonly path: string; readonly sha256: string } {
+  payload(bytes: number): Payload {
     const content = randomBytes(bytes);
     const path = join(this.stack.workspace, `payload-${bytes}`);
     writeFileSync(path, content);
-    return { path, sha256: createHash('sha256').update(content).digest('hex') };
+    return {
+      path,
+      sha256: createHash('sha256').update(content).digest('hex'),
+      afterPromptSha256: createHash('sha256').update('R').update(content).digest('hex'),
+    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
