@@ -51,6 +51,22 @@ export const settings = {
     reason:
       'Closed ones count: they can be reopened. 1,000 is what one data node carries; the list of them all fits one message.',
   }),
+  peersMax: integer('WHEELHOUSE_PEERS_MAX', {
+    unit: 'peers',
+    fallback: 4_096,
+    min: 2,
+    max: 1_000_000,
+    reason:
+      'Living identities: an actor may have any number of runs, and each is one. Four times what the workers of one node need.',
+  }),
+  bindsPerPeerMax: integer('WHEELHOUSE_BINDS_PER_PEER_MAX', {
+    unit: 'streams',
+    fallback: 256,
+    min: 1,
+    max: 65_536,
+    reason:
+      'Bind streams of one identity: each process of an operator holds one, and a hundred processes are many.',
+  }),
   batchQuestionsMax: integer('WHEELHOUSE_BATCH_QUESTIONS_MAX', {
     unit: 'questions',
     fallback: 4_096,

@@ -72,6 +72,10 @@ export const catalogue: Readonly<Record<ReasonName, Entry>> = {
     status: 'FAILED_PRECONDITION',
     advice: 'The agent’s Bind has ended; bind again first.',
   },
+  PEERS_EXHAUSTED: {
+    status: 'RESOURCE_EXHAUSTED',
+    advice: 'Too many agents, or too many streams of yours, are bound; end some first.',
+  },
   WORKER_UNKNOWN: {
     status: 'NOT_FOUND',
     advice: 'No worker has this name; see wheelhouse worker list.',

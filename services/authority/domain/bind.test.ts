@@ -228,3 +228,21 @@ test('at most one human-control peer lives, after any interleaving of binds, end
     }),
   );
 });
+
+describe('living identities are counted', () => {
+  test('an agent beyond them is refused PEERS_EXHAUSTED; the operator never is', () => {
+    const history = new History();
+    for (const lineage of ['a', 'b', 'c', 'd']) {
+      history.after(commands.bind({ asker: { ...demo, lineage: ref<Lineage>(lineage) } }));
+    }
+    const fifth = commands.bind({ asker: { ...demo, lineage: ref<Lineage>('e') } });
+    expect(reasonOf(history.decide(fifth))).toBe('PEERS_EXHAUSTED');
+    expect(reasonOf(history.decide(commands.bind()))).toBe('granted');
+  });
+
+  test('a stream of a peer beyond them is refused PEERS_EXHAUSTED, and the peer lives on', () => {
+    const history = new History().after(commands.bind(), commands.bind(), commands.bind());
+    expect(reasonOf(history.decide(commands.bind()))).toBe('PEERS_EXHAUSTED');
+    expect(controlPeer(history.state.presence)).toMatchObject({ streamCount: 3 });
+  });
+});

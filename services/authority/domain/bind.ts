@@ -7,28 +7,34 @@ import { granted, type Outcome, refused } from '#kernel/outcome.js';
 import type { Bind } from './command.js';
 import type { Decision } from './decision.js';
 import type { Effect } from './effect.js';
-import { type Asker, controlPeer, type Peer, type PeerRole, withPeer } from './presence.js';
+import {
+  type Asker,
+  controlPeer,
+  type Peer,
+  type PeerRole,
+  type Presence,
+  withPeer,
+} from './presence.js';
 import { newestEndOf } from './renewals.js';
-import type { State } from './state.js';
+import type { Limits, State } from './state.js';
 import { nextEpoch, type Occupancy, type Worker, type WorldEvent } from './world.js';
 
-/** Refuses CONTROL_CHANNEL_OCCUPIED, ROLE_NOT_AGENT. */
-export function decideBind(command: Bind, state: State): Outcome<Decision> {
+/** Refuses CONTROL_CHANNEL_OCCUPIED, ROLE_NOT_AGENT, PEERS_EXHAUSTED. */
+export function decideBind(command: Bind, state: State, limits: Limits): Outcome<Decision> {
   const { asker, peerRef } = command;
   const { presence } = state;
   const living = presence.peers.get(asker.lineage);
   if (living !== undefined) {
-    return granted({
-      events: [],
-      presence: withPeer(presence, joined(living, asker)),
-      effects: [],
-    });
+    return decideJoin(command, living, presence, limits);
   }
   if (asker.role !== 'human-control' && asker.role !== 'agent') {
     return refused('ROLE_NOT_AGENT', { callerRole: asker.role });
   }
   if (asker.role === 'human-control' && controlPeer(presence) !== undefined) {
     return refused('CONTROL_CHANNEL_OCCUPIED');
+  }
+  if (asker.role === 'agent' && presence.peers.size >= limits.peersMax) {
+    return refused('PEERS_EXHAUSTED', { peersMax: String(limits.peersMax) });
   }
   const peer = born(command, asker.role, state);
   const begun = withPeer(presence, peer);
@@ -39,6 +45,17 @@ export function decideBind(command: Bind, state: State): Outcome<Decision> {
   const seats = seatsAwaiting(state, peer);
   const events = seats.map((worker) => reoccupied(worker, peer));
   return granted({ events, presence: begun, effects: seats.flatMap(reattached) });
+}
+
+function decideJoin(
+  { asker }: Bind,
+  living: Peer,
+  presence: Presence,
+  { bindsPerPeerMax }: Limits,
+): Outcome<Decision> {
+  return living.streamCount < bindsPerPeerMax
+    ? granted({ events: [], presence: withPeer(presence, joined(living, asker)), effects: [] })
+    : refused('PEERS_EXHAUSTED', { bindsPerPeerMax: String(bindsPerPeerMax) });
 }
 
 function joined(living: Peer, asker: Asker): Peer {

@@ -30,7 +30,7 @@ export function decide(
       return facts(state.presence, [{ kind: 'world-started', worldIncarnation, worldGeneration }]);
     }
     case 'bind':
-      return decideBind(command, state);
+      return decideBind(command, state, surroundings.limits);
     case 'renew':
       return decideRenew(command, state, surroundings);
     case 'open-worker':

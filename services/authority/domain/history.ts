@@ -45,7 +45,7 @@ export const designation = { workerRef: demoRef, expectedGeneration: generation(
 export const roomy: Surroundings = {
   nowMs: 0,
   journalFreeBytes: 1_000_000,
-  limits: { workersMax: 3, journalLowWaterBytes: 1_000 },
+  limits: { workersMax: 3, peersMax: 4, bindsPerPeerMax: 3, journalLowWaterBytes: 1_000 },
 };
 
 export const low: Surroundings = { ...roomy, journalFreeBytes: 999 };

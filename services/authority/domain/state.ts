@@ -21,6 +21,8 @@ export interface Surroundings {
 /** The limits that decisions depend on; config.ts says why each. */
 export interface Limits {
   readonly workersMax: number;
+  readonly peersMax: number;
+  readonly bindsPerPeerMax: number;
   /** Below this much free space nothing new begins; what ends things still works. */
   readonly journalLowWaterBytes: number;
 }

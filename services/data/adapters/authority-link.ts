@@ -173,7 +173,7 @@ export class ResolveStream implements AuthorityLink {
       $case: 'activate',
       value: { request, attachmentRef },
     }));
-    return message?.$case === 'recorded';
+    return message?.$case === 'recorded' && message.value.refused === undefined;
   }
 
   async release(attachmentRef: AttachmentRef): Promise<boolean> {

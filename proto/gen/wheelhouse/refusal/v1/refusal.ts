@@ -56,6 +56,11 @@ export const Reason = {
    */
   AGENT_CHANNEL_NOT_BOUND: 8,
   /**
+   * PEERS_EXHAUSTED - As many agents are bound, or as many of this caller's streams, as the configuration allows.
+   * Example: facts { "peersMax": "4096" }.
+   */
+  PEERS_EXHAUSTED: 9,
+  /**
    * WORKER_UNKNOWN - No worker has this reference or name.
    * Example: facts { "worker": "wk_0" }.
    */
@@ -229,6 +234,7 @@ export namespace Reason {
   export type CONTROL_CHANNEL_OCCUPIED = typeof Reason.CONTROL_CHANNEL_OCCUPIED;
   export type CONTROL_CHANNEL_NOT_BOUND = typeof Reason.CONTROL_CHANNEL_NOT_BOUND;
   export type AGENT_CHANNEL_NOT_BOUND = typeof Reason.AGENT_CHANNEL_NOT_BOUND;
+  export type PEERS_EXHAUSTED = typeof Reason.PEERS_EXHAUSTED;
   export type WORKER_UNKNOWN = typeof Reason.WORKER_UNKNOWN;
   export type WORKER_NOT_OPENED_BY_CALLER = typeof Reason.WORKER_NOT_OPENED_BY_CALLER;
   export type WORKER_CLOSED = typeof Reason.WORKER_CLOSED;
