@@ -99,6 +99,11 @@ async function faultIsNoRefusal(subject: Subject): Promise<void> {
   await room.stack.crash('data');
   const look = await room.operator.looksAt(room.worker).catch((error: unknown) => error);
   expect(look).toBeInstanceOf(UnreachableError);
+  const watch = await room.stack.wheelhouse(['--as', 'human-control/operator', 'watch', 'demo']);
+  expect({ code: watch.code, isRefused: /refused:/.test(watch.stderr) }).toEqual({
+    code: 4,
+    isRefused: false,
+  });
   await room.stack.restart('data');
   const refusal = await eventually('data is back', async () => {
     const name = await refusalFrom(room.operator.looksAt(room.worker));
@@ -169,4 +174,14 @@ describe('presentations', () => {
   );
 
   test('E3 a call without an answer is a fault, not a refusal', () => faultIsNoRefusal(product));
+  falsifier(
+    'E3 a fault is no refusal',
+    {
+      file: 'clients/typescript/call-errors.ts',
+      find: 'const refusal = metadata && refusalOf({ metadata });',
+      replace:
+        "const refusal = (metadata && refusalOf({ metadata })) ?? { reason: 'OWNER_UNREACHABLE', facts: {} };",
+    },
+    faultIsNoRefusal,
+  );
 });
