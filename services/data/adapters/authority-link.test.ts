@@ -161,6 +161,29 @@ test('the inventory is the first message, and callers are introduced again on ev
   expect(streams[1]?.heard.map((said) => said.$case)).toEqual(['inventory', 'introduction']);
 });
 
+test('a certificate is introduced once, and its number is free with the last call that uses it', async () => {
+  streams[0]?.reconciles();
+  const first = link.introduce(Uint8Array.of(1));
+  const second = link.introduce(Uint8Array.of(1));
+  const other = link.introduce(Uint8Array.of(2));
+  expect({ second, isOther: other !== first }).toEqual({ second: first, isOther: true });
+  link.farewell(first);
+  const told = (): readonly string[] => streams[0]?.heard.map((said) => said.$case).slice(1) ?? [];
+  expect(told()).toEqual(['introduction', 'introduction']);
+  link.farewell(second);
+  expect(told()).toEqual(['introduction', 'introduction', 'farewell']);
+  expect(link.introduce(Uint8Array.of(1))).not.toBe(first);
+});
+
+test('a caller that leaves in the turn in which it asked is taken leave of after its question', async () => {
+  streams[0]?.reconciles();
+  const caller = link.introduce(Uint8Array.of(1));
+  asked();
+  link.farewell(caller);
+  await turn();
+  expect(streams[0]?.heard.map((said) => said.$case).slice(2)).toEqual(['batch', 'farewell']);
+});
+
 test('nothing is asked before the inventory was answered: AUTHORITY_UNREACHABLE at once', async () => {
   const { answers, lost } = asked();
   await turn();

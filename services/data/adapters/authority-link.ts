@@ -41,6 +41,7 @@ import type {
   Question,
   Reservation,
 } from '../domain/link.js';
+import { IntroducedCallers } from './introduced-callers.js';
 import { PendingQuestions } from './pending-questions.js';
 import { PendingRequests } from './pending-requests.js';
 
@@ -68,9 +69,10 @@ export class ResolveStream implements AuthorityLink {
   #isUp = false;
   #isClosing = false;
   #world = '';
-  /** Living callers by number: introduced again on every new stream. */
-  readonly #callers = new Map<Caller, Uint8Array>();
-  #lastCaller = 0;
+  /** Introduced again on every new stream. */
+  readonly #callers = new IntroducedCallers();
+  /** Callers that left while questions wait to be sent, which may be theirs. */
+  #leaving: Caller[] = [];
   #lastPresentation = 0n;
   readonly #questions: PendingQuestions;
   readonly #requests = new PendingRequests<Reply>();
@@ -97,7 +99,7 @@ export class ResolveStream implements AuthorityLink {
       carried: this.#events.carried().map((carried) => ({ ...carried })),
     };
     this.#tell({ $case: 'inventory', value: inventory });
-    for (const [caller, certificate] of this.#callers) {
+    for (const { caller, certificate } of this.#callers.all()) {
       this.#introduceOn(caller, certificate);
     }
   }
@@ -112,16 +114,16 @@ export class ResolveStream implements AuthorityLink {
   }
 
   introduce(certificate: Uint8Array): Caller {
-    this.#lastCaller += 1;
-    this.#callers.set(this.#lastCaller, certificate);
-    this.#introduceOn(this.#lastCaller, certificate);
-    return this.#lastCaller;
+    return this.#callers.enter(certificate, (caller) => this.#introduceOn(caller, certificate));
   }
 
   farewell(caller: Caller): void {
-    if (this.#callers.delete(caller)) {
-      this.#tell({ $case: 'farewell', value: { caller } });
-    }
+    this.#callers.leave(caller, () => {
+      this.#leaving.push(caller);
+      if (!this.#isFlushDue) {
+        this.#tellFarewells();
+      }
+    });
   }
 
   nextPresentation(): bigint {
@@ -203,6 +205,16 @@ export class ResolveStream implements AuthorityLink {
     for (; taken !== undefined; taken = this.#questions.take()) {
       const { batch, questions } = taken;
       this.#tell({ $case: 'batch', value: { batch, questions: questions.map(toMessage) } });
+    }
+    this.#tellFarewells();
+  }
+
+  /** Never before a question in a caller's name: authority would end the stream over it. */
+  #tellFarewells(): void {
+    const leaving = this.#leaving;
+    this.#leaving = [];
+    for (const caller of leaving) {
+      this.#tell({ $case: 'farewell', value: { caller } });
     }
   }
 
@@ -293,6 +305,7 @@ export class ResolveStream implements AuthorityLink {
       return;
     }
     this.#stream = undefined;
+    this.#leaving = [];
     const wasUp = this.#isUp;
     this.#isUp = false;
     this.#questions.lose();

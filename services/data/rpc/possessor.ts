@@ -128,8 +128,11 @@ export class Possessor {
     this.#stepLine({ kind: 'writable' });
   }
 
-  /** One message of the agent's, after `open`. */
+  /** One message of the agent's, after `open`. It may be on its way when the possession closes. */
   hear({ operation }: PossessRequest): void {
+    if (this.isClosed) {
+      return;
+    }
     switch (operation?.$case) {
       case 'ack':
         this.#step({ kind: 'acked', nextSeq: operation.value.nextSeq });
@@ -234,8 +237,12 @@ export class Possessor {
     }
   }
 
+  /** Never after the farewell of the close: a question in nobody's name costs this node its stream. */
   #askInput(question: number): void {
     const { link, designation } = this.#parts;
+    if (this.isClosed) {
+      return;
+    }
     link.ask(
       { ...designation, operation: 'AGENT_INPUT', presentation: 0n, replace: false },
       (answer) => this.#stepLine({ kind: 'answered', question, answer: this.#compared(answer) }),
@@ -269,6 +276,9 @@ export class Possessor {
   #askResize(): void {
     const { link, designation } = this.#parts;
     const asked = this.#resizing;
+    if (this.isClosed) {
+      return;
+    }
     this.#isAskingResize = true;
     link.ask(
       { ...designation, operation: 'AGENT_RESIZE', presentation: 0n, replace: false },
