@@ -35,8 +35,32 @@ export function uriOf(role: CallerRole, name: string, node?: string): string {
   return `${TRUST_DOMAIN}${role}/${name}${node === undefined ? '' : `/${node}`}`;
 }
 
+/**
+ * What certificates say, by their bytes: reading one takes 0.3 ms, and every call reads its caller's.
+ *
+ * No decision is kept here: the same bytes always say the same, and ends and lives are looked at anew.
+ * Bounded, oldest first: as many as connect to one service at a time, several times over.
+ */
+const known = new Map<string, Outcome<CallerIdentity>>();
+const KNOWN_MAX = 4096;
+
 /** Reads the identity out of a certificate. Refuses CALLER_UNIDENTIFIED. Does not check its signature or end. */
 export function identify(certificate: Uint8Array): Outcome<CallerIdentity> {
+  const key = Buffer.from(certificate).toString('latin1');
+  const before = known.get(key);
+  if (before !== undefined) {
+    return before;
+  }
+  const [oldest] = known.size < KNOWN_MAX ? [] : known.keys();
+  if (oldest !== undefined) {
+    known.delete(oldest);
+  }
+  const identity = read(certificate);
+  known.set(key, identity);
+  return identity;
+}
+
+function read(certificate: Uint8Array): Outcome<CallerIdentity> {
   const parsed = parseCertificate(certificate);
   if (parsed === undefined) {
     return refused('CALLER_UNIDENTIFIED', { found: 'no readable certificate' });
