@@ -31,6 +31,14 @@ export interface Forked {
   readonly pid: number;
 }
 
+/** Forked, and not known to have been waited for. */
+const forkedPids = new Set<number>();
+
+/** Whether node-pty waits for this child: whoever else did would leave it without a status. */
+export function isForked(pid: number): boolean {
+  return forkedPids.has(pid);
+}
+
 /** `onReaped` is called from the event loop, once, after the process has been waited for. */
 export const nativeFork: Fork = (program, onReaped) => {
   const forked = nodePty.native.fork(
@@ -44,8 +52,12 @@ export const nativeFork: Fork = (program, onReaped) => {
     program.runAs?.gid ?? -1,
     true, // sets IUTF8, so that the line editor erases whole characters
     '', // a helper of another system
-    (code, signal) => onReaped(toExit(code, signal)),
+    (code, signal) => {
+      forkedPids.delete(forked.pid);
+      onReaped(toExit(code, signal));
+    },
   );
+  forkedPids.add(forked.pid);
   return { master: forked.fd, pid: forked.pid };
 };
 
