@@ -53,6 +53,7 @@ export async function start(config: DataConfig, logger: Logger): Promise<Running
   return {
     ready: { service: 'data', node: config.node, port: server.port },
     drain: async () => {
+      link.drain();
       carriers.end('DRAINING');
       const hungUp = host[Symbol.asyncDispose]().catch((fault: unknown) => {
         logger.warn({ err: fault }, 'not every program has ended');

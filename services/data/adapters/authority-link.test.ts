@@ -314,3 +314,15 @@ test('a new world ends presentations world-restarted, the same one authority-unr
     'WORLD_RESTARTED',
   ]);
 });
+
+test('a node that drains still tells what ends, and does not connect again', async () => {
+  streams[0]?.reconciles();
+  link.drain();
+  void link.release(ref('at_1'));
+  await turn();
+  expect(streams[0]?.heard.at(-1)).toMatchObject({ $case: 'release' });
+  streams[0]?.emit('end');
+  await turn();
+  await turn();
+  expect(streams.length).toBe(1);
+});

@@ -67,7 +67,7 @@ export class ResolveStream implements AuthorityLink {
   readonly #events: LinkEvents;
   #stream: Stream | undefined;
   #isUp = false;
-  #isClosing = false;
+  #isDraining = false;
   #world = '';
   /** Introduced again on every new stream. */
   readonly #callers = new IntroducedCallers();
@@ -104,8 +104,16 @@ export class ResolveStream implements AuthorityLink {
     }
   }
 
+  /**
+   * Still tells what ends, and does not connect again: by then another life of this node may serve, and
+   * this one's inventory would end what that one carries.
+   */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
   close(): void {
-    this.#isClosing = true;
+    this.#isDraining = true;
     this.#stream?.cancel();
   }
 
@@ -314,9 +322,9 @@ export class ResolveStream implements AuthorityLink {
       this.#options.logger.warn('authority does not answer');
       this.#events.onLost();
     }
-    if (!this.#isClosing) {
+    if (!this.#isDraining) {
       this.#options.clock.after(this.#options.reconnectMs, () => {
-        if (!this.#isClosing) {
+        if (!this.#isDraining) {
           this.open();
         }
       });
