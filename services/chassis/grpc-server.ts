@@ -113,11 +113,23 @@ interface Connected {
 
 /** Who holds the connection of this call. Refuses CALLER_UNIDENTIFIED. */
 export function callerOf(call: Connected): Outcome<CallerIdentity> {
-  const certificate = call.getAuthContext().sslPeerCertificate;
+  const certificate = certificateOf(call);
   if (certificate === undefined) {
     return refused('CALLER_UNIDENTIFIED', { found: 'no certificate' });
   }
-  return identify(certificate.raw);
+  return identify(certificate);
+}
+
+/**
+ * Undefined also where the connection is gone: what was received before may still begin a call, and
+ * grpc-js looks for the certificate of a socket that has none any more, and throws.
+ */
+function certificateOf(call: Connected): Buffer | undefined {
+  try {
+    return call.getAuthContext().sslPeerCertificate?.raw;
+  } catch {
+    return undefined;
+  }
 }
 
 const ROLE_OF: Readonly<Record<ChannelName, CallerRole>> = {
