@@ -7,7 +7,6 @@
 import {
   chmodSync,
   existsSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -24,6 +23,7 @@ import {
   readIdentity,
   rootPaths,
 } from '#chassis/identity-files.js';
+import { makeFolder } from '#chassis/make-folder.js';
 
 /** An identity as people write it: `ROLE/NAME`; of a data service `service/data.NODE`. */
 export interface RoleName {
@@ -95,12 +95,12 @@ export class StateFolder {
 
   /** Makes the folder, for its owner alone. */
   make(): void {
-    mkdirSync(this.dir, { recursive: true, mode: 0o700 });
+    makeFolder(this.dir);
     chmodSync(this.dir, 0o700);
   }
 
   makeFolder(path: string): void {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeFolder(path);
   }
 
   write(path: string, content: string): void {

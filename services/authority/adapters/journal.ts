@@ -5,10 +5,11 @@
  * (docs/architecture.md, traps). A commit that failed in any way but a full disk ends the process: after a failed fsync
  * the page cache may lie, and only a restart reads what the disk has.
  */
-import { mkdirSync, statfsSync } from 'node:fs';
+import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { Fault } from '#chassis/fault.js';
+import { makeFolder } from '#chassis/make-folder.js';
 import type { FreshNames } from '#kernel/fresh-names.js';
 import { granted, type Outcome, refused } from '#kernel/outcome.js';
 import type { StoredFact } from '../domain/deciding.js';
@@ -61,7 +62,7 @@ export class Journal {
 
   /** Takes the store for life, before anything in it is read. Refuses STORE_IN_USE. Throws a `Fault`. */
   static open(options: JournalOptions): Outcome<Journal> {
-    mkdirSync(dirname(options.path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(options.path));
     const database = new Database(options.path, { timeout: 0 });
     try {
       lockForLife(database);
