@@ -14,6 +14,12 @@ test.each([
   ['a command that is not there', spawnFailed('not-found'), 3, 127],
   ['a command that cannot be executed', spawnFailed('not-executable'), 3, 126],
   ['a command that failed otherwise', spawnFailed('no-workspace'), 3, 125],
+  [
+    'the machine’s no',
+    Object.assign(new Error('EACCES'), { code: 'EACCES', syscall: 'open' }),
+    4,
+    125,
+  ],
   ['a bug', new TypeError('x'), undefined, undefined],
 ])('%s', (_what, error, ordinary, ofRun) => {
   expect(exitCodeOf(error)).toBe(ordinary);

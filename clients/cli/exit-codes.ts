@@ -31,8 +31,13 @@ export const exitCodeOf: ExitCodeOf = (error) => {
   if (error instanceof RefusedError) {
     return EXIT_REFUSED;
   }
-  return error instanceof UnreachableError ? EXIT_UNREACHABLE : undefined;
+  return error instanceof UnreachableError || isSystemFault(error) ? EXIT_UNREACHABLE : undefined;
 };
+
+/** The machine said no to a file, a folder or a port: neither a ruling nor our own mistake. */
+export function isSystemFault(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'code' in error;
+}
 
 /** As shells have it: 126 for a program that cannot be executed, 127 for one that is not there. */
 export const runExitCodeOf: ExitCodeOf = (error) => {

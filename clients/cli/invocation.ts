@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { RefusedError, UnreachableError } from '#client/call-errors.js';
 import { kebab, sentenceOf } from '#kernel/refusal.js';
 import { type Colours, coloursFor } from './colours.js';
-import { type ExitCodeOf, exitCodeOf, UsageError } from './exit-codes.js';
+import { type ExitCodeOf, exitCodeOf, isSystemFault, UsageError } from './exit-codes.js';
 import { parseRoleName, type RoleName, StateFolder, stateDirOf } from './state-folder.js';
 
 export interface Invocation {
@@ -78,6 +78,11 @@ export function failureText(error: unknown, isJson: boolean): string {
       : `unreachable: ${error.message}\nSee \`wheelhouse status\`; \`wheelhouse up\` starts the services.`;
   }
   const message = error instanceof Error ? error.message : String(error);
+  if (isSystemFault(error)) {
+    return isJson
+      ? JSON.stringify({ fault: message, code: error.code })
+      : `fault: ${message}\nMend the path or its permissions, or name another state folder with --state.`;
+  }
   return isJson ? JSON.stringify({ usage: message }) : `usage: ${message}`;
 }
 
