@@ -176,6 +176,14 @@ export const settings = {
     max: 4096,
     reason: 'Questions in one batch; authority takes no more.',
   }),
+  openingsPerCallerMax: integer('WHEELHOUSE_OPENINGS_PER_CALLER_MAX', {
+    unit: 'calls',
+    fallback: 64,
+    min: 1,
+    max: 4096,
+    reason:
+      'Calls of one certificate that authority has not answered yet; what it asks beyond waits its turn. Dropped calls count until they are answered, so nothing piles up behind a slow authority.',
+  }),
   releaseWaitMs: integer('WHEELHOUSE_RELEASE_WAIT_MS', {
     unit: 'ms',
     fallback: 2_000,

@@ -5,10 +5,12 @@ import type { Carriers } from './carriers.js';
 import type { DataConfig } from './config.js';
 import type { AuthorityLink } from './domain/link.js';
 import type { TerminalHost } from './domain/terminal.js';
+import type { Openings } from './openings.js';
 
 export interface Node {
   readonly link: AuthorityLink;
   readonly carriers: Carriers;
+  readonly openings: Openings;
   readonly host: TerminalHost;
   readonly clock: Clock;
   readonly config: DataConfig;

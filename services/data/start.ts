@@ -13,6 +13,7 @@ import { startTerminalHost, type TerminalHostOptions } from './adapters/terminal
 import { Carriers } from './carriers.js';
 import type { DataConfig } from './config.js';
 import type { Node } from './node.js';
+import { Openings } from './openings.js';
 import { dataService } from './service.js';
 
 /**
@@ -40,7 +41,8 @@ export async function start(config: DataConfig, logger: Logger): Promise<Running
     },
     carriers,
   );
-  const node: Node = { link, carriers, host, clock, config, logger };
+  const openings = new Openings(config.openingsPerCallerMax);
+  const node: Node = { link, carriers, openings, host, clock, config, logger };
   const { identity, rootPem } = own;
   const server = await startServer([dataService(node)], {
     listen: config.listen,

@@ -14,9 +14,10 @@ import type { OutputFrameMessage } from '../adapters/output-frame.js';
 import { toProgram } from '../adapters/program.js';
 import { SpawnFault } from '../adapters/terminal-host.js';
 import { Carrier } from '../carrier.js';
-import type { Designation, Reservation } from '../domain/link.js';
-import type { TerminalSpec } from '../domain/terminal.js';
+import type { Caller, Designation, Reservation } from '../domain/link.js';
+import type { Geometry, TerminalSpec } from '../domain/terminal.js';
 import type { Node } from '../node.js';
+import type { Turn } from '../openings.js';
 import type { PossessStream } from './possessor.js';
 import { toGeometry, toWindowBytes } from './wire.js';
 
@@ -32,6 +33,7 @@ class PossessCall {
   readonly #stream: PossessStream;
   readonly #certificate: Uint8Array;
   #hasAsked = false;
+  #turn: Turn | undefined;
   #carrier: Carrier | undefined;
 
   constructor(node: Node, stream: PossessStream, certificate: Uint8Array) {
@@ -44,16 +46,20 @@ class PossessCall {
     this.#stream.attach({
       onMessage: (message) => this.#hear(message),
       onHalfClose: () => this.#leave(),
-      onGone: () => this.#carrier?.abandon(),
+      onGone: () => this.#gone(),
     });
+  }
+
+  #gone(): void {
+    this.#carrier?.abandon();
+    this.#turn?.giveUp();
   }
 
   #hear(message: PossessRequest): void {
     const { operation } = message;
     if (operation?.$case === 'open' && !this.#hasAsked) {
       this.#hasAsked = true;
-      void this.#open(operation.value);
-      return;
+      return this.#open(operation.value);
     }
     if (operation === undefined) {
       return; // an operation of a newer client: ignored
@@ -74,14 +80,23 @@ class PossessCall {
     }
   }
 
-  async #open(open: PossessOpen): Promise<void> {
-    const { link } = this.#node;
+  #open(open: PossessOpen): void {
+    const { link, openings } = this.#node;
     const geometry = toGeometry(open.geometry);
     if (geometry.kind === 'refused') {
       return this.#stream.refuse(geometry.refusal);
     }
+    const caller = link.introduce(this.#certificate);
+    this.#turn = openings.enter(caller, {
+      ask: (done) => void this.#ask(open, caller, geometry.value).finally(done),
+      giveUp: () => link.farewell(caller),
+    });
+  }
+
+  async #ask(open: PossessOpen, caller: Caller, geometry: Geometry): Promise<void> {
+    const { link } = this.#node;
     const designation: Designation = {
-      caller: link.introduce(this.#certificate),
+      caller,
       workerRef: ref(open.workerRef),
       expectedGeneration: generation(open.expectedWorkerGeneration),
     };
@@ -91,7 +106,7 @@ class PossessCall {
       return this.#refuse(designation, reserved.refusal);
     }
     const { grant, workspace } = reserved.value;
-    const program = await toProgram(open, workspace, geometry.value, this.#node.config);
+    const program = await toProgram(open, workspace, geometry, this.#node.config);
     const started =
       program.kind === 'refused'
         ? program

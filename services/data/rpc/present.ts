@@ -8,8 +8,9 @@ import type { Refusal } from '#kernel/refusal.js';
 import type { OutputFrameMessage } from '../adapters/output-frame.js';
 import type { DataConfig } from '../config.js';
 import { departure, type Grant } from '../domain/basis.js';
-import type { Designation } from '../domain/link.js';
+import type { Caller, Designation } from '../domain/link.js';
 import type { Node } from '../node.js';
+import type { Turn } from '../openings.js';
 import type { Presenter, PresentStream } from './presenter.js';
 import { toWindowBytes } from './wire.js';
 
@@ -25,6 +26,7 @@ class PresentCall {
   readonly #stream: PresentStream;
   readonly #certificate: Uint8Array;
   #hasAsked = false;
+  #turn: Turn | undefined;
   #presenter: Presenter | undefined;
 
   constructor(node: Node, stream: PresentStream, certificate: Uint8Array) {
@@ -37,8 +39,13 @@ class PresentCall {
     this.#stream.attach({
       onMessage: (message) => this.#hear(message),
       onHalfClose: () => this.#leave(),
-      onGone: () => this.#presenter?.gone(),
+      onGone: () => this.#gone(),
     });
+  }
+
+  #gone(): void {
+    this.#presenter?.gone();
+    this.#turn?.giveUp();
   }
 
   #hear({ operation }: PresentRequest): void {
@@ -70,33 +77,46 @@ class PresentCall {
   }
 
   #open(open: PresentOpen): void {
-    const { link, config } = this.#node;
+    const { link, config, openings } = this.#node;
     const holdLimitMs = toHoldLimitMs(open, config);
     if (holdLimitMs.kind === 'refused') {
       return this.#stream.refuse(holdLimitMs.refusal);
     }
+    const caller = link.introduce(this.#certificate);
+    this.#turn = openings.enter(caller, {
+      ask: (done) => this.#ask(open, caller, holdLimitMs.value, done),
+      giveUp: () => link.farewell(caller),
+    });
+  }
+
+  #ask(open: PresentOpen, caller: Caller, holdLimitMs: number, done: () => void): void {
+    const { link } = this.#node;
     const presentation = link.nextPresentation();
     const designation: Designation = {
-      caller: link.introduce(this.#certificate),
+      caller,
       workerRef: ref(open.workerRef),
       expectedGeneration: generation(open.expectedWorkerGeneration),
     };
     const refuse = (refusal: Refusal): void => {
-      link.farewell(designation.caller);
+      link.farewell(caller);
       this.#stream.refuse(refusal);
     };
     link.ask(
       { ...designation, operation: 'PRESENT', presentation, replace: open.replace },
       (answer) => {
+        done();
         const begun =
           answer.kind === 'refused'
             ? answer
-            : this.#begin(open, designation, answer.value, presentation, holdLimitMs.value);
+            : this.#begin(open, designation, answer.value, presentation, holdLimitMs);
         if (begun.kind === 'refused') {
           refuse(begun.refusal);
         }
       },
-      () => refuse({ reason: 'AUTHORITY_UNREACHABLE', facts: {} }),
+      () => {
+        done();
+        refuse({ reason: 'AUTHORITY_UNREACHABLE', facts: {} });
+      },
     );
   }
 

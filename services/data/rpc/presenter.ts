@@ -283,6 +283,9 @@ export class Presenter {
   #sendClosed(reason: CloseReasonName): void {
     const { stream, clock, config, holder } = this.#parts;
     const { reader } = this.#state;
+    if (stream.isOver) {
+      return; // and nothing is left to wait for: `gone` came while a fence waited for the transport
+    }
     stream.send({
       event: { $case: 'closed', value: closedMessage(reason, reader, holder.terminal) },
     });
