@@ -3,7 +3,7 @@
  *
  * It reads nothing that it is not asked to read, acknowledges nothing, and keeps every message as it came.
  */
-import { AssertionError } from 'node:assert';
+import assert, { AssertionError } from 'node:assert';
 import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import type { ConnectionOptions } from 'node:tls';
@@ -91,13 +91,14 @@ export class RawCall {
   readonly messages: Buffer[] = [];
   #rest = Buffer.alloc(0);
   readonly #trailers: http2.IncomingHttpHeaders = {};
-  readonly #closed: Promise<unknown>;
+  /** Resolves when nothing more will come. */
+  readonly closed: Promise<unknown>;
 
   constructor(stream: http2.ClientHttp2Stream) {
     this.stream = stream;
     stream.on('error', () => undefined);
     // A server that has said its last word may leave our side of the stream open.
-    this.#closed = new Promise((resolve) => stream.once('close', resolve).once('end', resolve));
+    this.closed = new Promise((resolve) => stream.once('close', resolve).once('end', resolve));
     stream.on('response', (headers) => Object.assign(this.#trailers, headers));
     stream.on('trailers', (headers) => Object.assign(this.#trailers, headers));
     stream.on('data', (chunk: Buffer) => this.#take(chunk));
@@ -129,7 +130,11 @@ export class RawCall {
 
   /** Waits for so many messages; the last of them. */
   async heard(count: number): Promise<Buffer> {
-    return await eventually(`${count} messages`, () => this.messages[count - 1], DEADLINE_MS);
+    const come = eventually(`${count} messages`, () => this.messages[count - 1], DEADLINE_MS);
+    await Promise.race([come.catch(() => undefined), this.closed]);
+    const message = this.messages[count - 1];
+    const seen = this.messages.length;
+    return message ?? assert.fail(`${count} messages were due, ${seen} came`);
   }
 
   /** What the first answer is: `granted` for a message, else the refusal's name, the status, or `lost`. */
@@ -143,7 +148,7 @@ export class RawCall {
   /** Waits until the server has ended it, with or without a status. */
   async ended(): Promise<RawEnd> {
     this.stream.resume();
-    await within('the end of the call', DEADLINE_MS, this.#closed);
+    await within('the end of the call', DEADLINE_MS, this.closed);
     // What it has not read of ours would hold the connection's window for ever.
     this.cancel();
     const code = this.#trailers['grpc-status'];
