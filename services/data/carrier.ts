@@ -154,6 +154,10 @@ export class Carrier implements Holder {
     return holdLeftMs(this.#ledger, clock.monotonic(), config.heldMaxMs);
   }
 
+  onHoldBegan(): void {
+    this.#parts.onStatus();
+  }
+
   heldBetween(fromMs: number, toMs: number): void {
     this.#ledger = heldBetween(this.#ledger, fromMs, toMs);
     this.#parts.onStatus();

@@ -31,6 +31,7 @@ export interface Holder {
   readonly terminal: Terminal;
   /** How long the terminal may still be held at this moment, by all its presentations together. */
   holdLeftMs(): number;
+  onHoldBegan(): void;
   heldBetween(fromMs: number, toMs: number): void;
   /** The presentation's place has changed: room may be made, an end may be told. */
   onPresenterMoved(): void;
@@ -245,6 +246,7 @@ export class Presenter {
   #beginHold(): void {
     const { clock, config, holder, holdLimitMs } = this.#parts;
     this.#heldSinceMs = clock.monotonic();
+    holder.onHoldBegan();
     const hasEnded = holder.terminal.end !== undefined;
     const limitMs = hasEnded
       ? Math.max(holdLimitMs, config.endGraceMs)
