@@ -39,7 +39,7 @@ export class RawConnection implements Disposable {
   static async open(
     endpoint: string,
     { identity, rootPem }: Partial<LoadedIdentity>,
-    options: ConnectionOptions = {},
+    options: ConnectionOptions & Pick<http2.ClientSessionOptions, 'settings'> = {},
   ): Promise<RawConnection> {
     const session = http2.connect(`https://${endpoint}`, {
       ...(rootPem === undefined ? {} : { ca: rootPem }),
