@@ -30,11 +30,18 @@ describe('the store', () => {
     oneHolder(product));
   falsifier(
     'E4 one holder',
-    {
-      file: 'services/authority/adapters/journal.ts',
-      find: /(?<=try \{\s+)lockForLife\(database\);/,
-      replace: '',
-    },
+    [
+      {
+        file: 'services/authority/adapters/journal.ts',
+        find: "database.pragma('locking_mode = EXCLUSIVE');",
+        replace: '',
+      },
+      {
+        file: 'services/authority/adapters/journal.ts',
+        find: "|| lockingMode !== 'exclusive'",
+        replace: '',
+      },
+    ],
     oneHolder,
   );
 });
