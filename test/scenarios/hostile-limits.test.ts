@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { RefusedError } from '#client/call-errors.js';
 import type { Designation } from '#client/presentation.js';
 import { designationOf, Workers } from '#client/workers.js';
-import { PossessRequest, PossessResponse } from '#gen/wheelhouse/data/v1/data.js';
+import { PossessRequest, PossessResponse, PresentResponse } from '#gen/wheelhouse/data/v1/data.js';
 import { Reason } from '#gen/wheelhouse/refusal/v1/refusal.js';
 import { runCli } from '../stack/cli-process.js';
 import { eventually, within } from '../stack/eventually.js';
@@ -219,11 +219,36 @@ async function geometries(seat: Seat): Promise<void> {
   expect(await printed(call)).toBe('65535 65535\n');
 }
 
+/** A window beyond the largest is cut to it; a hold beyond the longest is refused. */
+async function terms({ stack, worker }: Room): Promise<void> {
+  const operator = await stack.identityFor('human-control', 'operator');
+  using data = await RawConnection.open(stack.endpoints.data, operator);
+  const look = (asked: Parameters<typeof presentOpen>[1]): RawCall => {
+    const call = data.call('/wheelhouse.data.v1.DataService/Present');
+    call.send(presentOpen(worker, { replace: true, ...asked }));
+    return call;
+  };
+  for (const holdLimitMs of [30_001, 2 ** 32 - 1]) {
+    expect(named(await look({ holdLimitMs }).ended())).toBe('REQUEST_INVALID open.holdLimitMs');
+  }
+  for (const [asked, given] of [
+    [2 ** 32 - 1, 16 * 1024 * 1024],
+    [1, 1],
+  ] as const) {
+    const call = look({ windowBytes: asked, holdLimitMs: 0 });
+    const { event } = PresentResponse.decode(await call.heard(1));
+    expect(event).toMatchObject({ $case: 'opened', value: { windowBytes: given } });
+    call.finish();
+    await call.ended();
+  }
+}
+
 async function refusedAtTheEdge(subject: Subject): Promise<void> {
   await using room = await Room.open(subject);
   await using run = await room.runs(echo);
   await run.shows(/ready/);
   await names(room);
+  await terms(room);
   await oddFolders(room);
   using seat = await Seat.at(room, 'edge');
   await commands(seat);

@@ -171,7 +171,7 @@ async function longNames(subject: Subject): Promise<void> {
   const closing = CloseWorkerRequest.fromPartial({ workerRef: long, expectedWorkerGeneration: 1n });
   const closed = await within(
     'the refusal of a long name',
-    10_000,
+    5_000,
     authority.ask(authorityMethod('CloseWorker'), CloseWorkerRequest.encode(closing).finish()),
   );
   expect(closed.reason).toBe('WORKER_UNKNOWN');

@@ -195,7 +195,7 @@ async function statusAsleep(subject: Subject): Promise<void> {
   await stillServes(room, run);
 }
 
-/** Asks for what is refused, over and over, and reads none of the refusals. */
+/** Lets its program write without end, asks for what is refused over and over, and reads none of it. */
 async function neverListen(subject: Subject): Promise<void> {
   await using room = await Room.open(subject);
   await using run = await room.runs(echo);
@@ -207,7 +207,7 @@ async function neverListen(subject: Subject): Promise<void> {
   using data = await RawConnection.open(stack.endpoints.data, bind.identity);
   using authority = await RawConnection.open(stack.endpoints.authority, bind.identity);
   const typing = data.call(possess);
-  typing.send(possessOpen(worker, { argv: ['cat'] }));
+  typing.send(possessOpen(worker, { argv: raw('exec cat /dev/zero') }));
   const binding = authority.call(authorityMethod('Bind'));
   for (const call of [typing, binding]) {
     await call.heard(1);
