@@ -11,7 +11,14 @@ import { runCli } from '../stack/cli-process.js';
 import { eventually, within } from '../stack/eventually.js';
 import { falsifier, type Subject } from '../stack/falsifier.js';
 import { boundAgent, Operator, raw } from './actors.js';
-import { nameOf, possessOpen, type RawCall, RawConnection, type RawEnd } from './hostile-client.js';
+import {
+  nameOf,
+  possessOpen,
+  presentOpen,
+  type RawCall,
+  RawConnection,
+  type RawEnd,
+} from './hostile-client.js';
 import { echo, loggedNoBug, stillServes } from './hostile-room.js';
 import { product, Room } from './room.js';
 
