@@ -165,7 +165,23 @@ export class AgentRun implements AsyncDisposable {
     options: RunOptions = {},
   ): Promise<AgentRun> {
     const bind = await boundAgent(stack, identity);
-    const endpoint = await new Workers(bind.authority).occupy(worker);
+    try {
+      const endpoint = await new Workers(bind.authority).occupy(worker);
+      return await AgentRun.#possesses(bind, endpoint, worker, argv, options);
+    } catch (error) {
+      // Who could not begin does not stay: a seat would be theirs for as long as they are present.
+      bind.close();
+      throw error;
+    }
+  }
+
+  static async #possesses(
+    bind: AgentBind,
+    endpoint: string,
+    worker: Designation,
+    argv: readonly string[],
+    options: RunOptions,
+  ): Promise<AgentRun> {
     const data = connect(endpoint, 'data', bind.identity);
     const received = new Received();
     const possession = await Possession.open(
@@ -178,7 +194,10 @@ export class AgentRun implements AsyncDisposable {
         isHeadless: options.isHeadless ?? false,
       },
       { take: (chunk) => received.take(chunk) },
-    );
+    ).catch((error: unknown) => {
+      data[Symbol.dispose]();
+      throw error;
+    });
     return new AgentRun(bind, data, possession, received);
   }
 
