@@ -30,6 +30,8 @@ export class ServerStream<In, Out> {
   readonly #call: ServerDuplexStream<In, Out>;
   readonly #untakenMax: number;
   #isOver = false;
+  /** Whether the end was said: what is sent after it would be a write error. */
+  #isEnding = false;
   /** Whether the owner wants nothing read. */
   #isPaused = false;
   /** Whether the caller has too much left to take. */
@@ -72,7 +74,7 @@ export class ServerStream<In, Out> {
 
   /** Hands one message to the transport. `onTaken` is called when HTTP/2 has it; never after the end. */
   send(message: Out, onTaken?: () => void): void {
-    if (this.#isOver) {
+    if (this.#isOver || this.#isEnding) {
       return;
     }
     this.#call.write(message, () => {
@@ -113,14 +115,16 @@ export class ServerStream<In, Out> {
 
   /** Ends after what was handed over. */
   end(): void {
-    if (!this.#isOver) {
+    if (!this.#isOver && !this.#isEnding) {
+      this.#isEnding = true;
       this.#call.end();
     }
   }
 
   /** Ends with a named refusal, after what was handed over. */
   refuse(refusal: Refusal): void {
-    if (!this.#isOver) {
+    if (!this.#isOver && !this.#isEnding) {
+      this.#isEnding = true;
       this.#call.emit('error', statusOf(refusal));
     }
   }

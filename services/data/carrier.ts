@@ -29,8 +29,10 @@ export interface CarrierParts {
   readonly onDetached: (carrier: Carrier) => void;
   /** Presented, held or attached has changed. */
   readonly onStatus: () => void;
-  /** Nothing of it is left; or something that not even SIGKILL ends, with the fault that says so. */
-  readonly onGone: (carrier: Carrier, fault?: unknown) => void;
+  /** The terminal is hung up; the fault says what not even SIGKILL ends. */
+  readonly onHungUp: (carrier: Carrier, fault?: unknown) => void;
+  /** Nothing of it is left, here or at a transport. */
+  readonly onGone: (carrier: Carrier) => void;
 }
 
 export class Carrier implements Holder {
@@ -48,6 +50,7 @@ export class Carrier implements Holder {
   #hasBegun = false;
   #isReleased = false;
   #isDetached = false;
+  #isHungUp = false;
 
   /** Starts the program. Throws what `spawn` throws. */
   constructor(parts: CarrierParts) {
@@ -178,6 +181,7 @@ export class Carrier implements Holder {
 
   onPresenterGone(presenter: Presenter): void {
     this.#leaving.delete(presenter);
+    this.#lookWhetherGone();
   }
 
   onPossessorMoved(): void {
@@ -191,8 +195,8 @@ export class Carrier implements Holder {
       void this.#parts.link.release(this.#basis.attachmentRef);
     }
     void this.terminal.hangUp().then(
-      () => this.#parts.onGone(this),
-      (fault: unknown) => this.#parts.onGone(this, fault),
+      () => this.#hungUp(),
+      (fault: unknown) => this.#hungUp(fault),
     );
   }
 
@@ -255,6 +259,19 @@ export class Carrier implements Holder {
       deadline[Symbol.dispose]();
       this.#possessor.mayEnd();
     });
+  }
+
+  #hungUp(fault?: unknown): void {
+    this.#isHungUp = true;
+    this.#parts.onHungUp(this, fault);
+    this.#lookWhetherGone();
+  }
+
+  /** A closed look lingers for a while: until then a fence has to find it here. */
+  #lookWhetherGone(): void {
+    if (this.#isHungUp && this.#leaving.size === 0) {
+      this.#parts.onGone(this);
+    }
   }
 
   #detach(): void {

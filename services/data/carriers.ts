@@ -1,15 +1,17 @@
 /** Every terminal of this node, and what authority says about them. */
 import type { Logger } from '#chassis/logger.js';
-import type { AttachmentRef, WorkerRef } from '#kernel/refs.js';
+import type { WorkerRef } from '#kernel/refs.js';
 import type { CloseReasonName } from '#kernel/refusal.js';
 import type { Carrier } from './carrier.js';
-import type { Carried, Ending, FenceOrder, LinkEvents, Reattachment } from './domain/link.js';
+import type { Carried, FenceOrder, LinkEvents, Reattachment, Verdict } from './domain/link.js';
 
 export class Carriers implements LinkEvents {
   readonly #logger: Logger;
   /** By worker, while authority answers for the terminal. */
   readonly #attached = new Map<WorkerRef, Carrier>();
-  /** Also those that are ending: until nothing of them is left. */
+  /** Those with a process or a descriptor. */
+  readonly #running = new Set<Carrier>();
+  /** Also those whose last look still has something at the transport: a fence must find it (law P7). */
   readonly #all = new Set<Carrier>();
   readonly #onStatus = new Set<() => void>();
 
@@ -19,11 +21,12 @@ export class Carriers implements LinkEvents {
 
   /** Terminals that still have a process or a descriptor. */
   get count(): number {
-    return this.#all.size;
+    return this.#running.size;
   }
 
   add(carrier: Carrier): void {
     this.#attached.set(carrier.basis.workerRef, carrier);
+    this.#running.add(carrier);
     this.#all.add(carrier);
     this.statusChanged();
   }
@@ -36,11 +39,17 @@ export class Carriers implements LinkEvents {
     this.statusChanged();
   }
 
-  remove(carrier: Carrier, fault?: unknown): void {
-    this.#all.delete(carrier);
+  /** The terminal is hung up, and nothing of its session is left, or not even SIGKILL ends it. */
+  hungUp(carrier: Carrier, fault?: unknown): void {
+    this.#running.delete(carrier);
     if (fault !== undefined) {
       this.#logger.warn({ err: fault }, 'a terminal left something behind');
     }
+  }
+
+  /** Nothing of it is left, here or at a transport. */
+  remove(carrier: Carrier): void {
+    this.#all.delete(carrier);
   }
 
   attachedAt(workerRef: WorkerRef): Carrier | undefined {
@@ -74,15 +83,14 @@ export class Carriers implements LinkEvents {
     return this.attached().map(({ basis }) => basis);
   }
 
-  onReconciled(endings: readonly Ending[], presentationsEnd: CloseReasonName): void {
+  onReconciled(verdicts: readonly Verdict[], presentationsEnd: CloseReasonName): void {
     for (const carrier of this.#all) {
       carrier.endPresentation(presentationsEnd);
     }
-    const byRef = new Map<AttachmentRef, CloseReasonName>(
-      endings.map(({ attachmentRef, reason }) => [attachmentRef, reason]),
-    );
+    const byRef = new Map(verdicts.map((verdict) => [verdict.attachmentRef, verdict]));
     for (const carrier of this.attached()) {
-      const reason = byRef.get(carrier.basis.attachmentRef);
+      const verdict = byRef.get(carrier.basis.attachmentRef);
+      const reason = verdict === undefined ? 'RELEASED' : verdict.endReason;
       if (reason !== undefined) {
         this.#logger.info({ reason }, 'terminal ended by authority');
         carrier.endPossession(reason);

@@ -169,6 +169,14 @@ export const settings = {
     max: 10_000,
     reason: 'Pause before authority is dialled again; short, as nothing is released meanwhile.',
   }),
+  callersMax: integer('WHEELHOUSE_CALLERS_MAX', {
+    unit: 'certificates',
+    fallback: 4000,
+    min: 1,
+    max: 4096,
+    reason:
+      'Certificates with living calls on this node; authority ends the stream of a node that introduces more than 4096.',
+  }),
   batchQuestionsMax: integer('WHEELHOUSE_BATCH_QUESTIONS_MAX', {
     unit: 'questions',
     fallback: 4096,

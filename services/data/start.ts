@@ -38,6 +38,7 @@ export async function start(config: DataConfig, logger: Logger): Promise<Running
       endpoint: () => endpoint,
       reconnectMs: config.reconnectMs,
       batchQuestionsMax: config.batchQuestionsMax,
+      callersMax: config.callersMax,
     },
     carriers,
   );

@@ -59,6 +59,11 @@ let ends: string[];
 let inForce: () => void;
 let link: ResolveStream;
 
+function introduced(...bytes: number[]): number {
+  const caller = link.introduce(Uint8Array.from(bytes));
+  return caller.kind === 'granted' ? caller.value : 0;
+}
+
 beforeEach(() => {
   streams = [];
   orders = [];
@@ -98,6 +103,7 @@ beforeEach(() => {
     endpoint: () => '127.0.0.1:1',
     reconnectMs: 1,
     batchQuestionsMax: 3,
+    callersMax: 3,
   };
   link = new ResolveStream(options, events);
   link.open();
@@ -153,8 +159,8 @@ const grantOf = (
 });
 
 test('the inventory is the first message, and callers are introduced again on every stream', async () => {
-  link.introduce(Uint8Array.of(1));
-  const gone = link.introduce(Uint8Array.of(2));
+  introduced(1);
+  const gone = introduced(2);
   link.farewell(gone);
   streams[0]?.emit('end');
   await turn();
@@ -163,21 +169,21 @@ test('the inventory is the first message, and callers are introduced again on ev
 
 test('a certificate is introduced once, and its number is free with the last call that uses it', async () => {
   streams[0]?.reconciles();
-  const first = link.introduce(Uint8Array.of(1));
-  const second = link.introduce(Uint8Array.of(1));
-  const other = link.introduce(Uint8Array.of(2));
+  const first = introduced(1);
+  const second = introduced(1);
+  const other = introduced(2);
   expect({ second, isOther: other !== first }).toEqual({ second: first, isOther: true });
   link.farewell(first);
   const told = (): readonly string[] => streams[0]?.heard.map((said) => said.$case).slice(1) ?? [];
   expect(told()).toEqual(['introduction', 'introduction']);
   link.farewell(second);
   expect(told()).toEqual(['introduction', 'introduction', 'farewell']);
-  expect(link.introduce(Uint8Array.of(1))).not.toBe(first);
+  expect(introduced(1)).not.toBe(first);
 });
 
 test('a caller that leaves in the turn in which it asked is taken leave of after its question', async () => {
   streams[0]?.reconciles();
-  const caller = link.introduce(Uint8Array.of(1));
+  const caller = introduced(1);
   asked();
   link.farewell(caller);
   await turn();

@@ -20,6 +20,7 @@ import {
   type ResolveRequest,
   type ResolveResponse,
 } from '#gen/wheelhouse/authority/v1/authority.js';
+import type { Refused } from '#gen/wheelhouse/refusal/v1/refusal.js';
 import type { Clock } from '#kernel/clock.js';
 import { granted, type Outcome, refused } from '#kernel/outcome.js';
 import {
@@ -30,16 +31,16 @@ import {
   ref,
   type WorkerRef,
 } from '#kernel/refs.js';
-import { type CloseReasonName, closeReasonName } from '#kernel/refusal.js';
+import { closeReasonName } from '#kernel/refusal.js';
 import type { Grant } from '../domain/basis.js';
 import type {
   AuthorityLink,
   Caller,
   Designation,
-  Ending,
   LinkEvents,
   Question,
   Reservation,
+  Verdict,
 } from '../domain/link.js';
 import { IntroducedCallers } from './introduced-callers.js';
 import { PendingQuestions } from './pending-questions.js';
@@ -54,6 +55,7 @@ export interface LinkOptions {
   readonly endpoint: () => string;
   readonly reconnectMs: number;
   readonly batchQuestionsMax: number;
+  readonly callersMax: number;
 }
 
 type Reply = ResolveResponse['message'];
@@ -70,7 +72,9 @@ export class ResolveStream implements AuthorityLink {
   #isDraining = false;
   #world = '';
   /** Introduced again on every new stream. */
-  readonly #callers = new IntroducedCallers();
+  readonly #callers: IntroducedCallers;
+  /** How many streams there have been: a grant of an earlier one is worth nothing. */
+  #ordinal = 0;
   /** Callers that left while questions wait to be sent, which may be theirs. */
   #leaving: Caller[] = [];
   #lastPresentation = 0n;
@@ -84,12 +88,14 @@ export class ResolveStream implements AuthorityLink {
     this.#options = options;
     this.#events = events;
     this.#questions = new PendingQuestions(options.batchQuestionsMax);
+    this.#callers = new IntroducedCallers(options.callersMax);
   }
 
   /** Connects, and connects again whenever the stream ends. */
   open(): void {
     const stream = this.#options.client.resolve();
     this.#stream = stream;
+    this.#ordinal += 1;
     stream.on('data', (response: ResolveResponse) => this.#receive(stream, response));
     stream.on('error', () => this.#over(stream));
     stream.on('end', () => this.#over(stream));
@@ -121,7 +127,7 @@ export class ResolveStream implements AuthorityLink {
     return this.#isUp;
   }
 
-  introduce(certificate: Uint8Array): Caller {
+  introduce(certificate: Uint8Array): Outcome<Caller> {
     return this.#callers.enter(certificate, (caller) => this.#introduceOn(caller, certificate));
   }
 
@@ -168,34 +174,42 @@ export class ResolveStream implements AuthorityLink {
     }
     const { verdict, authorityEpoch } = message.value;
     if (verdict?.$case === 'reservation') {
-      const grant = toGrant(
-        verdict.value.grant ?? GrantMessage.create(),
-        workerRef,
-        authorityEpoch,
-      );
+      const chain = verdict.value.grant ?? GrantMessage.create();
+      const grant = this.#toGrant(chain, workerRef, authorityEpoch);
       return granted({ grant, workspace: verdict.value.workspace });
     }
-    return verdict?.$case === 'refused' ? toRefusal(verdict) : unreachable;
+    return verdict?.$case === 'refused' ? toOutcome(verdict.value) : unreachable;
   }
 
-  async activate(attachmentRef: AttachmentRef): Promise<boolean> {
-    const message = await this.#request((request) => ({
+  async activate(attachmentRef: AttachmentRef): Promise<Outcome<void>> {
+    const of = (request: bigint): Told => ({
       $case: 'activate',
       value: { request, attachmentRef },
-    }));
-    return message?.$case === 'recorded' && message.value.refused === undefined;
+    });
+    return toRecorded(await this.#request(of));
   }
 
-  async release(attachmentRef: AttachmentRef): Promise<boolean> {
-    const message = await this.#request((request) => ({
-      $case: 'release',
-      value: { request, attachmentRef },
-    }));
-    return message?.$case === 'recorded';
+  async release(attachmentRef: AttachmentRef): Promise<Outcome<void>> {
+    const of = (request: bigint): Told => ({ $case: 'release', value: { request, attachmentRef } });
+    return toRecorded(await this.#request(of));
   }
 
-  isFenced(grant: Grant): boolean {
-    return grant.authorityEpoch < (this.#fenced.get(grant.workerRef) ?? 0n);
+  isFenced({ workerRef, stream, authorityEpoch }: Grant): boolean {
+    return stream !== this.#ordinal || authorityEpoch < (this.#fenced.get(workerRef) ?? 0n);
+  }
+
+  #toGrant(chain: GrantMessage, workerRef: WorkerRef, authorityEpoch: bigint): Grant {
+    return {
+      workerRef,
+      actor: chain.actor,
+      workerGeneration: generation(chain.workerGeneration),
+      attachmentRef: ref(chain.attachmentRef),
+      attachmentEpoch: epoch(chain.attachmentEpoch),
+      carrierEpoch: epoch(chain.carrierEpoch),
+      peerRef: ref<PeerRef>(chain.peerRef),
+      authorityEpoch,
+      stream: this.#ordinal,
+    };
   }
 
   #introduceOn(caller: Caller, certificate: Uint8Array): void {
@@ -264,9 +278,9 @@ export class ResolveStream implements AuthorityLink {
     this.#questions.answer(batch, (index, { workerRef }) => {
       const verdict = answers[index]?.verdict;
       if (verdict?.$case === 'grant') {
-        return granted(toGrant(verdict.value, workerRef, authorityEpoch));
+        return granted(this.#toGrant(verdict.value, workerRef, authorityEpoch));
       }
-      return verdict === undefined ? unreachable : toRefusal(verdict);
+      return verdict === undefined ? unreachable : toOutcome(verdict.value);
     });
   }
 
@@ -276,7 +290,8 @@ export class ResolveStream implements AuthorityLink {
     const workerRef = ref<WorkerRef>(fence.workerRef);
     const heard = this.#fenced.get(workerRef) ?? 0n;
     this.#fenced.set(workerRef, heard > fence.authorityEpoch ? heard : fence.authorityEpoch);
-    const scope = fence.scope === FenceScope.POSSESSION ? 'POSSESSION' : 'PRESENTATIONS';
+    // A scope of a newer authority's ends everything: to acknowledge less would be a lie.
+    const scope = fence.scope === FenceScope.PRESENTATIONS ? 'PRESENTATIONS' : 'POSSESSION';
     const reason = closeReasonName(fence.reason) ?? 'RELEASED';
     void this.#events.onFence({ workerRef, scope, reason }).then(() => {
       if (stream === this.#stream) {
@@ -295,17 +310,23 @@ export class ResolveStream implements AuthorityLink {
     }
     this.#world = world;
     this.#isUp = true;
-    const endings: Ending[] = verdicts
-      .filter(({ keep }) => !keep)
-      .map(({ attachmentRef, reason }) => ({
-        attachmentRef: ref(attachmentRef),
-        reason: closeReasonName(reason) ?? 'RELEASED',
-      }));
-    const presentationsEnd: CloseReasonName = isNewWorld
-      ? 'WORLD_RESTARTED'
-      : 'AUTHORITY_UNREACHABLE';
-    this.#options.logger.info({ endings: endings.length }, 'authority answers');
-    this.#events.onReconciled(endings, presentationsEnd);
+    const ruled = verdicts.map(({ attachmentRef, keep, reason }) => ({
+      attachmentRef: ref<AttachmentRef>(attachmentRef),
+      endReason: keep ? undefined : (closeReasonName(reason) ?? 'RELEASED'),
+    }));
+    this.#options.logger.info({ terminals: ruled.length }, 'authority answers');
+    this.#events.onReconciled(ruled, isNewWorld ? 'WORLD_RESTARTED' : 'AUTHORITY_UNREACHABLE');
+    this.#releaseEnded(ruled);
+  }
+
+  /** A terminal may end between its inventory and the answer: authority keeps what is gone. */
+  #releaseEnded(verdicts: readonly Verdict[]): void {
+    const carried = new Set(this.#events.carried().map(({ attachmentRef }) => attachmentRef));
+    for (const { attachmentRef, endReason } of verdicts) {
+      if (endReason === undefined && !carried.has(attachmentRef)) {
+        void this.release(attachmentRef);
+      }
+    }
   }
 
   #over(stream: Stream): void {
@@ -343,21 +364,17 @@ function toMessage(question: Question): QuestionMessage {
   };
 }
 
-function toGrant(message: GrantMessage, workerRef: WorkerRef, authorityEpoch: bigint): Grant {
-  return {
-    workerRef,
-    actor: message.actor,
-    workerGeneration: generation(message.workerGeneration),
-    attachmentRef: ref(message.attachmentRef),
-    attachmentEpoch: epoch(message.attachmentEpoch),
-    carrierEpoch: epoch(message.carrierEpoch),
-    peerRef: ref<PeerRef>(message.peerRef),
-    authorityEpoch,
-  };
+/** Durable, or why it is not. */
+function toRecorded(message: Reply | undefined): Outcome<void> {
+  if (message?.$case !== 'recorded') {
+    return unreachable;
+  }
+  const { refused: refusal } = message.value;
+  return refusal === undefined ? granted(undefined) : toOutcome(refusal);
 }
 
 /** A name that this build does not know is still a no. */
-function toRefusal(verdict: Extract<Answer['verdict'], { $case: 'refused' }>): Outcome<never> {
-  const refusal = fromRefused(verdict.value);
+function toOutcome(message: Refused): Outcome<never> {
+  const refusal = fromRefused(message);
   return refusal === undefined ? unreachable : { kind: 'refused', refusal };
 }

@@ -4,6 +4,7 @@
  * One number for each certificate, however many calls are made with it: authority checks it once, and
  * a caller that asks for thousands of things at once takes no more of its numbers than any other.
  */
+import { granted, type Outcome, refused } from '#kernel/outcome.js';
 import type { Caller } from '../domain/link.js';
 
 interface Introduced {
@@ -15,26 +16,34 @@ interface Introduced {
   callCount: number;
 }
 
-/** Bounded by the calls that live. */
+/** Bounded, because authority ends the stream of a node that introduces more than it takes. */
 export class IntroducedCallers {
+  readonly #callersMax: number;
   readonly #byNumber = new Map<Caller, Introduced>();
   readonly #byCertificate = new Map<string, Introduced>();
   #last = 0;
 
-  /** The number of a call's certificate. `introduce` is called when it is a new one. */
-  enter(certificate: Uint8Array, introduce: (caller: Caller) => void): Caller {
+  constructor(callersMax: number) {
+    this.#callersMax = callersMax;
+  }
+
+  /** The number of a call's certificate. `introduce` is called when it is a new one. Refuses PEERS_EXHAUSTED. */
+  enter(certificate: Uint8Array, introduce: (caller: Caller) => void): Outcome<Caller> {
     const key = Buffer.from(certificate).toString('latin1');
     const known = this.#byCertificate.get(key);
     if (known !== undefined) {
       known.callCount += 1;
-      return known.caller;
+      return granted(known.caller);
+    }
+    if (this.#byNumber.size >= this.#callersMax) {
+      return refused('PEERS_EXHAUSTED', { callersMax: String(this.#callersMax) });
     }
     this.#last += 1;
     const introduced = { caller: this.#last, certificate, key, callCount: 1 };
     this.#byNumber.set(introduced.caller, introduced);
     this.#byCertificate.set(key, introduced);
     introduce(introduced.caller);
-    return introduced.caller;
+    return granted(introduced.caller);
   }
 
   /** One call is over; to be said once for each. `farewell` is called when it was the last of its number. */

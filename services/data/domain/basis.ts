@@ -18,6 +18,8 @@ export interface Grant extends Basis {
   readonly peerRef: PeerRef;
   /** The state it was given from. */
   readonly authorityEpoch: bigint;
+  /** Which of this node's streams it came by: after a break it says nothing any more. */
+  readonly stream: number;
 }
 
 /**

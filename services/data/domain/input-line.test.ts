@@ -21,6 +21,7 @@ const grant: Grant = {
   carrierEpoch: epoch(1n),
   peerRef: ref('pr_1'),
   authorityEpoch: 1n,
+  stream: 1,
 };
 
 /** A line with a terminal behind it that takes so many bytes before it blocks. */

@@ -36,10 +36,11 @@ export interface FenceOrder {
   readonly reason: CloseReasonName;
 }
 
-/** A terminal of this node that does not go on. */
-export interface Ending {
+/** How one terminal of the inventory stands. */
+export interface Verdict {
   readonly attachmentRef: AttachmentRef;
-  readonly reason: CloseReasonName;
+  /** Undefined when it goes on. */
+  readonly endReason: CloseReasonName | undefined;
 }
 
 export interface Reattachment {
@@ -53,8 +54,11 @@ export interface Reattachment {
 export interface LinkEvents {
   /** Every terminal carried now, for the inventory. */
   carried(): readonly Carried[];
-  /** Authority has begun to answer. Every presentation of before is over, by this reason. */
-  onReconciled(endings: readonly Ending[], presentationsEnd: CloseReasonName): void;
+  /**
+   * Authority has begun to answer. Every presentation of before is over, by this reason, and so is every
+   * terminal without a verdict that keeps it.
+   */
+  onReconciled(verdicts: readonly Verdict[], presentationsEnd: CloseReasonName): void;
   /** Authority does not answer any more. */
   onLost(): void;
   /** Resolves when the fence is in force: that is what is acknowledged. */
@@ -71,8 +75,8 @@ export interface Carried {
 }
 
 export interface AuthorityLink {
-  /** Introduces a connected caller; `farewell` frees it. */
-  introduce(certificate: Uint8Array): Caller;
+  /** Introduces a connected caller; `farewell` frees it. Refuses PEERS_EXHAUSTED. */
+  introduce(certificate: Uint8Array): Outcome<Caller>;
   farewell(caller: Caller): void;
   /** A number for a presentation that this node has never used. */
   nextPresentation(): bigint;
@@ -85,9 +89,10 @@ export interface AuthorityLink {
   ask(question: Question, onAnswer: (answer: Outcome<Grant>) => void, onLost: () => void): void;
   /** Refuses AUTHORITY_UNREACHABLE while authority does not answer. Durable when granted. */
   reserve(designation: Designation): Promise<Outcome<Reservation>>;
-  /** Durable when it resolves true; false when authority could not be told. */
-  activate(attachmentRef: AttachmentRef): Promise<boolean>;
-  release(attachmentRef: AttachmentRef): Promise<boolean>;
-  /** Whether a grant is older than a fence that this node has heard (law P7). */
+  /** Durable when granted. Refuses by authority's name, or AUTHORITY_UNREACHABLE. */
+  activate(attachmentRef: AttachmentRef): Promise<Outcome<void>>;
+  /** Durable when granted. What authority was not told it learns from the next inventory. */
+  release(attachmentRef: AttachmentRef): Promise<Outcome<void>>;
+  /** Whether a grant is of another stream, or older than a fence that this node has heard (law P7). */
   isFenced(grant: Grant): boolean;
 }

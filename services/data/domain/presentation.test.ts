@@ -22,6 +22,7 @@ const grant: Grant = {
   carrierEpoch: epoch(1n),
   peerRef: ref('pr_op'),
   authorityEpoch: 40n,
+  stream: 1,
 };
 
 const exited: Exit = { kind: 'code', code: 0 };

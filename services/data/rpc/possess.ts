@@ -8,18 +8,18 @@ import type { handleBidiStreamingCall } from '@grpc/grpc-js';
 import { bidi } from '#chassis/bidi.js';
 import type { PossessOpen, PossessRequest, PossessResponse } from '#gen/wheelhouse/data/v1/data.js';
 import { granted, type Outcome, refused } from '#kernel/outcome.js';
-import { generation, ref } from '#kernel/refs.js';
 import type { Refusal } from '#kernel/refusal.js';
 import type { OutputFrameMessage } from '../adapters/output-frame.js';
 import { toProgram } from '../adapters/program.js';
 import { SpawnFault } from '../adapters/terminal-host.js';
 import { Carrier } from '../carrier.js';
-import type { Caller, Designation, Reservation } from '../domain/link.js';
+import { closeReasonOf } from '../domain/close-reason.js';
+import type { Designation, Reservation } from '../domain/link.js';
 import type { Geometry, TerminalSpec } from '../domain/terminal.js';
 import type { Node } from '../node.js';
 import type { Turn } from '../openings.js';
 import type { PossessStream } from './possessor.js';
-import { toGeometry, toWindowBytes } from './wire.js';
+import { designate, toGeometry, toWindowBytes } from './wire.js';
 
 type Response = PossessResponse | OutputFrameMessage;
 
@@ -86,20 +86,19 @@ class PossessCall {
     if (geometry.kind === 'refused') {
       return this.#stream.refuse(geometry.refusal);
     }
-    const caller = link.introduce(this.#certificate);
-    this.#turn = openings.enter(caller, {
-      ask: (done) => void this.#ask(open, caller, geometry.value).finally(done),
-      giveUp: () => link.farewell(caller),
+    const designated = designate(open, () => link.introduce(this.#certificate));
+    if (designated.kind === 'refused') {
+      return this.#stream.refuse(designated.refusal);
+    }
+    const designation = designated.value;
+    this.#turn = openings.enter(designation.caller, {
+      ask: (done) => void this.#ask(open, designation, geometry.value).finally(done),
+      giveUp: () => link.farewell(designation.caller),
     });
   }
 
-  async #ask(open: PossessOpen, caller: Caller, geometry: Geometry): Promise<void> {
+  async #ask(open: PossessOpen, designation: Designation, geometry: Geometry): Promise<void> {
     const { link } = this.#node;
-    const designation: Designation = {
-      caller,
-      workerRef: ref(open.workerRef),
-      expectedGeneration: generation(open.expectedWorkerGeneration),
-    };
     const admitted = this.#admit();
     const reserved = admitted.kind === 'refused' ? admitted : await link.reserve(designation);
     if (reserved.kind === 'refused') {
@@ -141,6 +140,9 @@ class PossessCall {
     if (admitted.kind === 'refused') {
       return admitted;
     }
+    if (carriers.attachedAt(designation.workerRef) !== undefined) {
+      return refused('CARRIER_ALREADY_ATTACHED');
+    }
     const { windowBytesDefault, windowBytesMax } = config;
     const windowBytes = toWindowBytes(open.windowBytes, windowBytesDefault, windowBytesMax);
     const possessor = {
@@ -163,7 +165,8 @@ class PossessCall {
         spawn: (events) => host.spawn(spec, events),
         onDetached: (gone) => carriers.detach(gone),
         onStatus: () => carriers.statusChanged(),
-        onGone: (gone, fault) => carriers.remove(gone, fault),
+        onHungUp: (ended, fault) => carriers.hungUp(ended, fault),
+        onGone: (gone) => carriers.remove(gone),
       });
       carriers.add(carrier);
       this.#carrier = carrier;
@@ -177,9 +180,9 @@ class PossessCall {
   }
 
   async #begin(carrier: Carrier): Promise<void> {
-    const isKnown = await this.#node.link.activate(carrier.basis.attachmentRef);
-    if (!isKnown) {
-      return carrier.end('AUTHORITY_UNREACHABLE');
+    const activated = await this.#node.link.activate(carrier.basis.attachmentRef);
+    if (activated.kind === 'refused') {
+      return carrier.end(closeReasonOf(activated.refusal.reason));
     }
     if (!carrier.possessor.isClosed) {
       carrier.begin();

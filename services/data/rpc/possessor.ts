@@ -56,6 +56,11 @@ export interface Owner {
   onPossessorClosed(): void;
 }
 
+interface Resizing {
+  readonly request: bigint;
+  readonly geometry: Geometry;
+}
+
 export class Possessor {
   readonly #parts: PossessorParts;
   readonly #owner: Owner;
@@ -68,7 +73,7 @@ export class Possessor {
   #blockTimer: Disposable | undefined;
   #lingerTimer: Disposable | undefined;
   /** The newest size asked for and not decided: older ones have given way to it. */
-  #resizing: { readonly request: bigint; readonly geometry: Geometry } | undefined;
+  #resizing: Resizing | undefined;
   #isAskingResize = false;
 
   constructor(parts: PossessorParts, owner: Owner) {
@@ -198,7 +203,7 @@ export class Possessor {
   /** Inputs in order, one after another: a write may be answered by the next before it returns. */
   #stepLine(input: LineInput): void {
     this.#lineInputs.push(input);
-    if (this.#isLineStepping) {
+    if (this.#isLineStepping || this.isClosed) {
       return;
     }
     this.#isLineStepping = true;
@@ -276,37 +281,39 @@ export class Possessor {
   #askResize(): void {
     const { link, designation } = this.#parts;
     const asked = this.#resizing;
-    if (this.isClosed) {
+    if (asked === undefined) {
       return;
     }
     this.#isAskingResize = true;
     link.ask(
       { ...designation, operation: 'AGENT_RESIZE', presentation: 0n, replace: false },
-      (answer) => {
-        this.#isAskingResize = false;
-        const compared = this.#compared(answer);
-        if (compared.kind === 'refused') {
-          return this.#refuse(compared.refusal, asked?.request ?? 0n);
-        }
-        if (this.#resizing !== undefined && this.#resizing !== asked) {
-          return this.#askResize();
-        }
-        this.#resizing = undefined;
-        this.#resize(asked);
-      },
-      () => {
-        this.#isAskingResize = false;
-        this.#refuse({ reason: 'AUTHORITY_UNREACHABLE', facts: {} }, asked?.request ?? 0n);
-      },
+      (answer) => this.#hearResizeAnswer(asked, this.#compared(answer)),
+      () => this.#hearResizeAnswer(asked, refused('AUTHORITY_UNREACHABLE')),
     );
   }
 
-  #resize(asked: { readonly request: bigint; readonly geometry: Geometry } | undefined): void {
-    const applied = asked === undefined ? undefined : this.#owner.terminal.resize(asked.geometry);
+  /** A newer size has taken the older one's place, and is asked for in its own right. */
+  #hearResizeAnswer(asked: Resizing, answer: Outcome<Grant>): void {
+    this.#isAskingResize = false;
+    if (this.isClosed) {
+      return;
+    }
+    const isNewest = this.#resizing === asked;
+    this.#resizing = isNewest ? undefined : this.#resizing;
+    if (answer.kind === 'refused') {
+      this.#refuse(answer.refusal, asked.request);
+    } else if (isNewest) {
+      this.#resize(asked);
+    }
+    this.#askResize();
+  }
+
+  #resize({ request, geometry }: Resizing): void {
+    const applied = this.#owner.terminal.resize(geometry);
     if (applied !== undefined) {
       return this.#owner.onResized(applied);
     }
-    this.#refuse({ reason: 'CARRIER_NOT_ATTACHED', facts: {} }, asked?.request ?? 0n);
+    this.#refuse({ reason: 'CARRIER_NOT_ATTACHED', facts: {} }, request);
   }
 
   #refuse(refusal: Refusal, request: bigint): void {

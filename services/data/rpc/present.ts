@@ -3,16 +3,15 @@ import type { handleBidiStreamingCall } from '@grpc/grpc-js';
 import { bidi } from '#chassis/bidi.js';
 import type { PresentOpen, PresentRequest, PresentResponse } from '#gen/wheelhouse/data/v1/data.js';
 import { granted, type Outcome, refused } from '#kernel/outcome.js';
-import { generation, ref } from '#kernel/refs.js';
 import type { Refusal } from '#kernel/refusal.js';
 import type { OutputFrameMessage } from '../adapters/output-frame.js';
 import type { DataConfig } from '../config.js';
 import { departure, type Grant } from '../domain/basis.js';
-import type { Caller, Designation } from '../domain/link.js';
+import type { Designation } from '../domain/link.js';
 import type { Node } from '../node.js';
 import type { Turn } from '../openings.js';
 import type { Presenter, PresentStream } from './presenter.js';
-import { toWindowBytes } from './wire.js';
+import { designate, toWindowBytes } from './wire.js';
 
 type Response = PresentResponse | OutputFrameMessage;
 
@@ -82,23 +81,22 @@ class PresentCall {
     if (holdLimitMs.kind === 'refused') {
       return this.#stream.refuse(holdLimitMs.refusal);
     }
-    const caller = link.introduce(this.#certificate);
-    this.#turn = openings.enter(caller, {
-      ask: (done) => this.#ask(open, caller, holdLimitMs.value, done),
-      giveUp: () => link.farewell(caller),
+    const designated = designate(open, () => link.introduce(this.#certificate));
+    if (designated.kind === 'refused') {
+      return this.#stream.refuse(designated.refusal);
+    }
+    const designation = designated.value;
+    this.#turn = openings.enter(designation.caller, {
+      ask: (done) => this.#ask(open, designation, holdLimitMs.value, done),
+      giveUp: () => link.farewell(designation.caller),
     });
   }
 
-  #ask(open: PresentOpen, caller: Caller, holdLimitMs: number, done: () => void): void {
+  #ask(open: PresentOpen, designation: Designation, holdLimitMs: number, done: () => void): void {
     const { link } = this.#node;
     const presentation = link.nextPresentation();
-    const designation: Designation = {
-      caller,
-      workerRef: ref(open.workerRef),
-      expectedGeneration: generation(open.expectedWorkerGeneration),
-    };
     const refuse = (refusal: Refusal): void => {
-      link.farewell(caller);
+      link.farewell(designation.caller);
       this.#stream.refuse(refusal);
     };
     link.ask(

@@ -63,6 +63,8 @@ export class Presenter {
   #heldSinceMs: number | undefined;
   #holdTimer: Disposable | undefined;
   #isFenced = false;
+  /** The fence under way or in force: a second one waits for the first. */
+  #fencing: Promise<void> | undefined;
   /** The frame on its way, kept beside the stepper: a closed presentation's last one may still be there. */
   #atTransport: OutputFrameMessage | undefined;
   #lingerTimer: Disposable | undefined;
@@ -141,7 +143,12 @@ export class Presenter {
    * Waits for the one frame the transport may still hold, then says why; if the reader does not take
    * it in time the stream is reset, status and positions with it (law P7).
    */
-  async fence(reason: CloseReasonName): Promise<void> {
+  fence(reason: CloseReasonName): Promise<void> {
+    this.#fencing ??= this.#fence(reason);
+    return this.#fencing;
+  }
+
+  async #fence(reason: CloseReasonName): Promise<void> {
     const wasOpen = this.#state.closed === undefined;
     this.#isFenced = true;
     this.end(reason);

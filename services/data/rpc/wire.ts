@@ -8,8 +8,10 @@ import type {
   GeometryChanged,
   Geometry as GeometryMessage,
 } from '#gen/wheelhouse/data/v1/data.js';
-import { granted, type Outcome, refused } from '#kernel/outcome.js';
+import { andThen, granted, type Outcome, refused } from '#kernel/outcome.js';
+import { generation, ref, type WorkerRef } from '#kernel/refs.js';
 import type { CloseReasonName } from '#kernel/refusal.js';
+import type { Caller, Designation } from '../domain/link.js';
 import type { Handover, OutputReader } from '../domain/output-reader.js';
 import type { Exit, Geometry, Terminal } from '../domain/terminal.js';
 
@@ -27,6 +29,27 @@ export function toGeometry(message: GeometryMessage | undefined): Outcome<Geomet
         cols: String(cols),
         cellsMax: String(CELLS_MAX),
       });
+}
+
+/** A name that nobody gave is refused here: whole batches of questions travel to authority in one message. */
+const REF_CHARACTERS_MAX = 256;
+
+/** What a caller designates. Refuses REQUEST_INVALID, and as `introduce` does. */
+export function designate(
+  open: { readonly workerRef: string; readonly expectedWorkerGeneration: bigint },
+  introduce: () => Outcome<Caller>,
+): Outcome<Designation> {
+  if (open.workerRef.length > REF_CHARACTERS_MAX) {
+    const rule = `at most ${REF_CHARACTERS_MAX} characters`;
+    return refused('REQUEST_INVALID', { field: 'open.workerRef', rule });
+  }
+  return andThen(introduce(), (caller) =>
+    granted({
+      caller,
+      workerRef: ref<WorkerRef>(open.workerRef),
+      expectedGeneration: generation(open.expectedWorkerGeneration),
+    }),
+  );
 }
 
 /** A window of 0 is the server's own choice; a larger one than allowed is cut to that. */
