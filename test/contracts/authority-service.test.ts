@@ -421,6 +421,19 @@ describe('P7: closing', () => {
     expect(node.fences()).toHaveLength(2);
   });
 
+  test('a worker whose terminal is gone is fenced all the same: a look may still be on its way out', async () => {
+    await using stage = await Stage.open();
+    const { node, ada, worker, operator, attachmentRef } = await atWork(stage);
+    await node.present(operator, worker);
+    await node.release(attachmentRef);
+    expect((await ada.close(worker)).fencing).toBe(Fencing.FENCED);
+    expect(node.fences()).toEqual([
+      presentationsFence(CloseReason.RELEASED),
+      presentationsFence(CloseReason.WORKER_CLOSED),
+      possessionFence(CloseReason.WORKER_CLOSED),
+    ]);
+  });
+
   test('without an acknowledgement the node is cut off, and the closing ends when it is back', async () => {
     await using stage = await Stage.open({ fenceAckMs: 2_000 });
     const { node, ada, worker, carried } = await atWork(stage);

@@ -88,20 +88,18 @@ describe('P7: presentations, then the possession, then closed', () => {
     expect(stepClosing(states[state], inputs[input])).toEqual(step);
   });
 
-  test('a worker without a terminal has nothing to fence', () => {
-    const given = { isAttached: false, isNodeConnected: true };
-    expect(beginClosing(given)).toEqual(finish);
-    expect(beginClosing({ ...given, isNodeConnected: false })).toEqual(finish);
-  });
-
-  test('a terminal on a connected node is fenced', () => {
-    expect(beginClosing({ isAttached: true, isNodeConnected: true })).toEqual(presentations);
-  });
-
-  test('a terminal on a node that is away is reported at once, and waited for', () => {
-    expect(beginClosing({ isAttached: true, isNodeConnected: false })).toEqual(
-      still(awaiting, { kind: 'report-disconnect' }),
-    );
+  test.each([
+    { what: 'a terminal', isAttached: true, where: 'connected', step: presentations },
+    { what: 'no terminal', isAttached: false, where: 'connected', step: presentations },
+    {
+      what: 'a terminal',
+      isAttached: true,
+      where: 'away',
+      step: still(awaiting, { kind: 'report-disconnect' }),
+    },
+    { what: 'no terminal', isAttached: false, where: 'away', step: finish },
+  ])('begins for $what on a node that is $where', ({ isAttached, where, step }) => {
+    expect(beginClosing({ isAttached, isNodeConnected: where === 'connected' })).toEqual(step);
   });
 });
 

@@ -5,6 +5,10 @@
  *        ▲                              │                               │
  *        └────────── node-gone ─────────┴───────────────────────────────┘
  *
+ * A worker whose terminal is gone is fenced all the same while its node is connected: of a look that is
+ * on its way out, the last frame may still be at that node's transport. Only a node that is away has
+ * nothing left of it, since its presentations died with its stream.
+ *
  * The deadline is of one attempt on one stream: when it passes unacknowledged, the node is cut off and
  * whoever waits is told `fenced-by-disconnect`. The closing itself goes on with the node's next stream.
  */
@@ -44,17 +48,17 @@ export type ClosingStep = Step<ClosingState, ClosingEffect>;
 
 const awaitingNode: ClosingState = { kind: 'awaiting-node' };
 
-/** Where a closing starts: nothing to fence, a node to fence, or a node to wait for. */
+/** Where a closing starts: a node to fence, nothing to fence, or a node to wait for. */
 export function beginClosing(given: {
   readonly isAttached: boolean;
   readonly isNodeConnected: boolean;
 }): ClosingStep {
-  if (!given.isAttached) {
-    return { state: { kind: 'finished' }, effects: [{ kind: 'finish' }] };
+  if (given.isNodeConnected) {
+    return fence('PRESENTATIONS');
   }
-  return given.isNodeConnected
-    ? fence('PRESENTATIONS')
-    : { state: awaitingNode, effects: [{ kind: 'report-disconnect' }] };
+  return given.isAttached
+    ? { state: awaitingNode, effects: [{ kind: 'report-disconnect' }] }
+    : { state: { kind: 'finished' }, effects: [{ kind: 'finish' }] };
 }
 
 export function stepClosing(state: ClosingState, input: ClosingInput): ClosingStep {
