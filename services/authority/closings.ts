@@ -18,8 +18,10 @@ interface Closing {
   readonly workerRef: WorkerRef;
   readonly node: string;
   state: ClosingState;
-  /** Runs while somebody may still be told of an acknowledgement. */
+  /** The time of the attempt that runs. */
   deadline: Disposable | undefined;
+  /** The time of whoever waits: it runs on through the attempts. */
+  patience: Disposable | undefined;
   waiting: ((fencing: Fencing) => void)[];
 }
 
@@ -61,6 +63,7 @@ export class Closings {
       node: worker.node,
       state: step.state,
       deadline: undefined,
+      patience: undefined,
       waiting: [],
     };
     this.#closings.set(workerRef, closing);
@@ -76,21 +79,23 @@ export class Closings {
     this.#each(node, { kind: 'node-gone' }, this.#authority.epoch);
   }
 
-  /** Resolves when the running closing is acknowledged, or its attempt's time is up. */
+  /** Resolves when the running closing is acknowledged, or its time or the caller's is up. */
   outcome(workerRef: WorkerRef): Promise<Fencing> {
     const closing = this.#closings.get(workerRef);
     if (closing === undefined) {
       return Promise.resolve('fenced');
     }
-    if (closing.state.kind === 'awaiting-node' && closing.deadline === undefined) {
+    if (closing.state.kind === 'awaiting-node' && closing.patience === undefined) {
       return Promise.resolve('fenced-by-disconnect');
     }
+    this.#awaitPatiently(closing);
     return new Promise((resolve) => closing.waiting.push(resolve));
   }
 
   [Symbol.dispose](): void {
-    for (const { deadline } of this.#closings.values()) {
-      deadline?.[Symbol.dispose]();
+    for (const closing of this.#closings.values()) {
+      disarm(closing);
+      closing.patience?.[Symbol.dispose]();
     }
     this.#closings.clear();
   }
@@ -124,8 +129,11 @@ export class Closings {
         return this.#links.of(node)?.sendFence(order, epoch, onAck);
       }
       case 'arm-deadline':
-        closing.deadline ??= this.#clock.after(this.#ackMs, () => this.#timeIsUp(closing));
-        return;
+        disarm(closing);
+        closing.deadline = this.#clock.after(this.#ackMs, () => this.#timeIsUp(closing));
+        return this.#awaitPatiently(closing);
+      case 'disarm-deadline':
+        return disarm(closing);
       case 'cut-node':
         this.#links.of(node)?.cut();
         return;
@@ -145,14 +153,27 @@ export class Closings {
     this.#later(closing, { kind: 'deadline' });
   }
 
+  /** Starts the time of whoever waits, unless it runs. */
+  #awaitPatiently(closing: Closing): void {
+    closing.patience ??= this.#clock.after(this.#ackMs, () => {
+      closing.patience = undefined;
+      this.#later(closing, { kind: 'waited' });
+    });
+  }
+
   #finish(closing: Closing): void {
     const { workerRef } = closing;
     this.#authority.insist({ kind: 'finish-closing', workerRef }, () => {
-      closing.deadline?.[Symbol.dispose]();
+      closing.patience?.[Symbol.dispose]();
       this.#closings.delete(workerRef);
       report(closing, 'fenced');
     });
   }
+}
+
+function disarm(closing: Closing): void {
+  closing.deadline?.[Symbol.dispose]();
+  closing.deadline = undefined;
 }
 
 function report(closing: Closing, fencing: Fencing): void {

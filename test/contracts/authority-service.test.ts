@@ -493,6 +493,24 @@ describe('P7: closing', () => {
     expect(back.fences()).toHaveLength(2);
   });
 
+  test('the time is of one attempt on one stream: a new stream is not cut for an older one', async () => {
+    await using stage = await Stage.open({ fenceAckMs: 2_000 });
+    const { node, ada, worker, carried } = await atWork(stage);
+    node.acks = false;
+    const closing = ada.close(worker);
+    await node.first('fence');
+    stage.clock.advance(1_999);
+    await node.leave();
+    const back = await stage.node({ carried, acks: false });
+    const fence = await back.first('fence');
+    stage.clock.advance(1);
+    expect((await closing).fencing).toBe(Fencing.FENCED_BY_DISCONNECT);
+    back.acks = true;
+    back.ack(fence);
+    await eventually(async () => (await ada.list())[0]?.state === WorkerState.CLOSED);
+    expect(back.fences()).toHaveLength(2);
+  });
+
   test('a second call joins the running closing', async () => {
     await using stage = await Stage.open();
     const { node, ada, worker } = await atWork(stage);

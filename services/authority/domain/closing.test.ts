@@ -22,6 +22,7 @@ const inputs = {
   'possession acked': { kind: 'acked', scope: 'POSSESSION' },
   'node gone': { kind: 'node-gone' },
   deadline: { kind: 'deadline' },
+  waited: { kind: 'waited' },
 } as const satisfies Readonly<Record<string, ClosingInput>>;
 
 const presentations: ClosingStep = {
@@ -30,9 +31,13 @@ const presentations: ClosingStep = {
 };
 const possession: ClosingStep = {
   state: states['fencing possession'],
-  effects: [{ kind: 'send-fence', scope: 'POSSESSION' }, { kind: 'arm-deadline' }],
+  effects: [{ kind: 'send-fence', scope: 'POSSESSION' }],
 };
 const finish: ClosingStep = { state: states.finished, effects: [{ kind: 'finish' }] };
+const finishInTime: ClosingStep = {
+  state: states.finished,
+  effects: [{ kind: 'disarm-deadline' }, { kind: 'finish' }],
+};
 const cut: ClosingStep = {
   state: states['awaiting node'],
   effects: [{ kind: 'cut-node' }, { kind: 'report-disconnect' }],
@@ -43,6 +48,7 @@ function still(state: ClosingState, ...effects: readonly ClosingEffect[]): Closi
 }
 
 const awaiting = states['awaiting node'];
+const gone = still(awaiting, { kind: 'disarm-deadline' });
 
 const table: Readonly<
   Record<keyof typeof states, Readonly<Record<keyof typeof inputs, ClosingStep>>>
@@ -52,28 +58,32 @@ const table: Readonly<
     'presentations acked': still(awaiting),
     'possession acked': still(awaiting),
     'node gone': still(awaiting),
-    deadline: still(awaiting, { kind: 'report-disconnect' }),
+    deadline: still(awaiting),
+    waited: still(awaiting, { kind: 'report-disconnect' }),
   },
   'fencing presentations': {
     'node ready': presentations,
     'presentations acked': possession,
     'possession acked': still(states['fencing presentations']),
-    'node gone': still(awaiting),
+    'node gone': gone,
     deadline: cut,
+    waited: still(states['fencing presentations'], { kind: 'report-disconnect' }),
   },
   'fencing possession': {
     'node ready': presentations,
     'presentations acked': still(states['fencing possession']),
-    'possession acked': finish,
-    'node gone': still(awaiting),
+    'possession acked': finishInTime,
+    'node gone': gone,
     deadline: cut,
+    waited: still(states['fencing possession'], { kind: 'report-disconnect' }),
   },
   finished: {
     'node ready': still(states.finished),
     'presentations acked': still(states.finished),
     'possession acked': still(states.finished),
     'node gone': still(states.finished),
-    deadline: still(states.finished, { kind: 'report-fenced' }),
+    deadline: still(states.finished),
+    waited: still(states.finished, { kind: 'report-fenced' }),
   },
 };
 

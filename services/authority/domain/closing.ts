@@ -10,7 +10,9 @@
  * nothing left of it, since its presentations died with its stream.
  *
  * The deadline is of one attempt on one stream: when it passes unacknowledged, the node is cut off and
- * whoever waits is told `fenced-by-disconnect`. The closing itself goes on with the node's next stream.
+ * whoever waits is told `fenced-by-disconnect`. It is gone with its stream, so that a new one is never
+ * cut for the slowness of an older. The closing itself goes on with the node's next stream; whoever
+ * waits does so for a time of their own, whatever becomes of the attempts.
  */
 import { assertNever } from '#kernel/bug.js';
 import type { Step } from '#kernel/stepper.js';
@@ -30,12 +32,15 @@ export type ClosingInput =
   | { readonly kind: 'acked'; readonly scope: FenceScope }
   | { readonly kind: 'node-gone' }
   /** The attempt's time is up. */
-  | { readonly kind: 'deadline' };
+  | { readonly kind: 'deadline' }
+  /** Whoever waits has waited long enough. */
+  | { readonly kind: 'waited' };
 
 export type ClosingEffect =
   | { readonly kind: 'send-fence'; readonly scope: FenceScope }
-  /** Starts the time of an attempt, unless it runs. */
+  /** Starts the time of an attempt, in place of an older one's. */
   | { readonly kind: 'arm-deadline' }
+  | { readonly kind: 'disarm-deadline' }
   | { readonly kind: 'cut-node' }
   /** Tells whoever waits that the node did not acknowledge. */
   | { readonly kind: 'report-disconnect' }
@@ -54,7 +59,7 @@ export function beginClosing(given: {
   readonly isNodeConnected: boolean;
 }): ClosingStep {
   if (given.isNodeConnected) {
-    return fence('PRESENTATIONS');
+    return beginAttempt();
   }
   return given.isAttached
     ? { state: awaitingNode, effects: [{ kind: 'report-disconnect' }] }
@@ -64,7 +69,7 @@ export function beginClosing(given: {
 export function stepClosing(state: ClosingState, input: ClosingInput): ClosingStep {
   switch (state.kind) {
     case 'finished':
-      return { state, effects: input.kind === 'deadline' ? [{ kind: 'report-fenced' }] : [] };
+      return { state, effects: input.kind === 'waited' ? [{ kind: 'report-fenced' }] : [] };
     case 'awaiting-node':
       return whileAwaiting(state, input);
     case 'fencing':
@@ -77,11 +82,12 @@ export function stepClosing(state: ClosingState, input: ClosingInput): ClosingSt
 function whileAwaiting(state: ClosingState, input: ClosingInput): ClosingStep {
   switch (input.kind) {
     case 'node-ready':
-      return fence('PRESENTATIONS');
-    case 'deadline':
+      return beginAttempt();
+    case 'waited':
       return { state, effects: [{ kind: 'report-disconnect' }] };
     case 'acked':
     case 'node-gone':
+    case 'deadline':
       return { state, effects: [] };
     default:
       return assertNever(input);
@@ -97,9 +103,11 @@ function whileFencing(
       return input.scope === state.scope ? afterAck(state.scope) : { state, effects: [] };
     case 'node-ready':
       // A newer stream: what was sent on the older one counts for nothing.
-      return fence('PRESENTATIONS');
+      return beginAttempt();
     case 'node-gone':
-      return { state: awaitingNode, effects: [] };
+      return { state: awaitingNode, effects: [{ kind: 'disarm-deadline' }] };
+    case 'waited':
+      return { state, effects: [{ kind: 'report-disconnect' }] };
     case 'deadline':
       return {
         state: awaitingNode,
@@ -110,15 +118,18 @@ function whileFencing(
   }
 }
 
+/** One time for both acknowledgements. */
+function beginAttempt(): ClosingStep {
+  const { state, effects } = fence('PRESENTATIONS');
+  return { state, effects: [...effects, { kind: 'arm-deadline' }] };
+}
+
 function fence(scope: FenceScope): ClosingStep {
-  return {
-    state: { kind: 'fencing', scope },
-    effects: [{ kind: 'send-fence', scope }, { kind: 'arm-deadline' }],
-  };
+  return { state: { kind: 'fencing', scope }, effects: [{ kind: 'send-fence', scope }] };
 }
 
 function afterAck(scope: FenceScope): ClosingStep {
   return scope === 'PRESENTATIONS'
     ? fence('POSSESSION')
-    : { state: { kind: 'finished' }, effects: [{ kind: 'finish' }] };
+    : { state: { kind: 'finished' }, effects: [{ kind: 'disarm-deadline' }, { kind: 'finish' }] };
 }
