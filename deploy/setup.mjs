@@ -83,7 +83,7 @@ function install() {
       throw new Stopped(EXIT_MACHINE, missing.join('\n'));
     }
     say('installing what package-lock.json names (npm ci).');
-    say('better-sqlite3 is compiled here: about a minute in which nothing is printed.');
+    say('native add-ons are compiled here: a few minutes in which nothing is printed.');
     npmCi();
   }
   writeFileSync(installStamp, wanted);

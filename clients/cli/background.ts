@@ -30,7 +30,7 @@ const STARTING_MS = 60_000;
 /** Returns what the process said when it was ready. Throws the `RefusedError` or `UnreachableError` it met. */
 export async function startInBackground(task: BackgroundTask): Promise<unknown> {
   const main = fileURLToPath(new URL('./main.js', import.meta.url));
-  const child = spawn(process.execPath, [main, ...task.args], {
+  const child = spawn(process.execPath, ['--', main, ...task.args], {
     cwd: '/',
     detached: true,
     stdio: ['ignore', 'ignore', task.stderr ?? 'ignore', 'ipc'],

@@ -23,10 +23,41 @@ export function parseAddition(
   return value === undefined ? {} : { [name]: value };
 }
 
-/** Reads a file of additions, one `NAME=VALUE` a line, quotes and comments as dotenv has them. */
+/** A file of additions says something else than additions. */
+export class EnvFileError extends Error {
+  override readonly name = 'EnvFileError';
+}
+
+/**
+ * Reads a file of additions, one `NAME=VALUE` a line, quotes and comments as dotenv has them.
+ * Throws an `EnvFileError` that names the line: what dotenv leaves out in silence is a mistake here.
+ */
 export function parseEnvFile(text: string): Environment {
+  checkNames(text.split(/\r?\n/));
   const entries = Object.entries(parseEnv(text));
   return Object.fromEntries(
     entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   );
+}
+
+function checkNames(lines: readonly string[]): void {
+  for (let at = 0; at < lines.length; at += 1) {
+    const line = lines[at]?.trim() ?? '';
+    if (line !== '' && !line.startsWith('#')) {
+      const [, name = line, value = ''] = /^(?:export\s+)?([^=]*?)\s*=\s*(.*)$/.exec(line) ?? [];
+      if (!NAME.test(name) || !line.includes('=')) {
+        throw new EnvFileError(`line ${at + 1}: ${JSON.stringify(name)} is not NAME=VALUE`);
+      }
+      at += linesQuotedAfter(value, lines.slice(at + 1));
+    }
+  }
+}
+
+/** How many of the lines after it belong to a value whose quote is still open. */
+function linesQuotedAfter(value: string, rest: readonly string[]): number {
+  const [quote = ''] = value;
+  if (!['"', "'", '`'].includes(quote) || value.indexOf(quote, 1) !== -1) {
+    return 0;
+  }
+  return rest.findIndex((line) => line.includes(quote)) + 1;
 }

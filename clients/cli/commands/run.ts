@@ -8,7 +8,7 @@ import { kebab, type Refusal } from '#kernel/refusal.js';
 import { AgentRun, type RunRequest } from '../agent-run.js';
 import { startDetached } from '../detached-run.js';
 import { endSentence, endValue } from '../end-words.js';
-import { type Environment, parseAddition, parseEnvFile } from '../environment.js';
+import { EnvFileError, type Environment, parseAddition, parseEnvFile } from '../environment.js';
 import { EXIT_DONE, EXIT_NOT_THE_PROGRAMS, programExitCode, runExitCodeOf } from '../exit-codes.js';
 import { acting, type Ending, type Invocation } from '../invocation.js';
 import { endpointsOf } from '../operator.js';
@@ -20,7 +20,8 @@ interface RunOptions {
   readonly detach?: true;
   readonly size?: Geometry;
   readonly headless?: true;
-  readonly env?: Environment;
+  /** As given: checked, not read yet. */
+  readonly env?: readonly string[];
   readonly envFile?: Environment;
 }
 
@@ -36,6 +37,9 @@ const EXAMPLES = `
 The command runs on the worker's node, in its workspace, with a clean environment and what -e adds.
 A stdin that is no terminal is passed on; its end sends nothing. The program ends with this command.
 
+Node, and so npx, would take --env-file for itself: with npx say npx -- wheelhouse run …, or use
+./wheelhouse of the checkout.
+
 Exit code: the program's own; 128 and the number of the signal that ended it; 125 for what is not
 the program's (usage, a refusal, nobody answers, the terminal closed under it); 126 and 127 for a
 command that cannot be executed or is not there.
@@ -43,6 +47,7 @@ command that cannot be executed or is not there.
 Examples:
   wheelhouse run demo -- bash
   wheelhouse run demo -e TERM -e API_KEY -- claude
+  wheelhouse run demo --env-file ./agent.env -- claude
   wheelhouse run demo -d -- ./long-job.sh        in the background, without a reader
   wheelhouse run demo --size 120x40 --headless -- htop`;
 
@@ -57,7 +62,7 @@ export function addRun(program: Command, ending: Ending): void {
     .option('--size <COLSxROWS>', 'the terminal’s size; by default this one’s', parseSizeOption)
     .option('--headless', 'show nothing')
     .option('-e, --env <NAME[=VALUE]>', 'add a variable, by default the caller’s', addVariable)
-    .option('--env-file <file>', 'add the variables of a file', readEnvFile)
+    .option('--env-file <file>', 'add the variables of a file (see below for npx)', readEnvFile)
     .addHelpText('after', EXAMPLES);
   acting<RunOptions>(ending, command, run, runExitCodeOf);
 }
@@ -74,7 +79,7 @@ async function run(
     worker,
     as: invocation.as,
     argv,
-    env: { ...options.envFile, ...options.env },
+    env: { ...options.envFile, ...additionsOf(invocation, options.env ?? []) },
     geometry: options.size ?? (isHeadless ? undefined : screen.size) ?? DEFAULT_SIZE,
     isHeadless,
   };
@@ -179,18 +184,31 @@ function parseSizeOption(text: string): Geometry {
   return size;
 }
 
-function addVariable(text: string, sofar: Environment = {}): Environment {
-  const addition = parseAddition(text, process.env);
-  if (addition === undefined) {
+function addVariable(text: string, sofar: readonly string[] = []): readonly string[] {
+  if (parseAddition(text, process.env) === undefined) {
     throw new InvalidArgumentError('It is NAME or NAME=VALUE.');
   }
-  return { ...sofar, ...addition };
+  return [...sofar, text];
+}
+
+/** A variable that the caller has not is left out, and said to be. */
+function additionsOf({ note }: Invocation, texts: readonly string[]): Environment {
+  return Object.fromEntries(
+    texts.flatMap((text) => {
+      const entries = Object.entries(parseAddition(text, process.env) ?? {});
+      if (entries.length === 0) {
+        note(`-e ${text}: not set here, so not added`);
+      }
+      return entries;
+    }),
+  );
 }
 
 function readEnvFile(path: string, sofar: Environment = {}): Environment {
   try {
     return { ...sofar, ...parseEnvFile(readFileSync(path, 'utf8')) };
   } catch (error) {
-    throw new InvalidArgumentError(error instanceof Error ? error.message : `cannot read ${path}`);
+    const why = error instanceof Error ? error.message : 'it cannot be read';
+    throw new InvalidArgumentError(error instanceof EnvFileError ? `${path}, ${why}.` : `${why}.`);
   }
 }
