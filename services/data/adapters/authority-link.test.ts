@@ -332,3 +332,68 @@ test('a node that drains still tells what ends, and does not connect again', asy
   await turn();
   expect(streams.length).toBe(1);
 });
+
+test('what authority keeps and this node no longer carries is given back', async () => {
+  streams[0]?.says({
+    $case: 'reconciled',
+    value: {
+      worldIncarnation: 'wd_1',
+      worldGeneration: 1n,
+      authorityEpoch: 1n,
+      verdicts: [{ attachmentRef: 'at_gone', keep: true, reason: CloseReason.UNSPECIFIED }],
+    },
+  });
+  await turn();
+  expect(streams[0]?.heard.at(-1)).toMatchObject({
+    $case: 'release',
+    value: { attachmentRef: 'at_gone' },
+  });
+});
+
+test('a grant of a stream that broke says nothing on the next, whatever its epoch', async () => {
+  streams[0]?.reconciles();
+  const { answers } = asked();
+  await turn();
+  streams[0]?.says(grantOf(1n, 900n));
+  const [answer] = answers;
+  const isFenced = (): boolean => answer?.kind === 'granted' && link.isFenced(answer.value);
+  expect(isFenced()).toBe(false);
+  streams[0]?.emit('end');
+  await turn();
+  streams[1]?.reconciles('wd_2');
+  expect(isFenced()).toBe(true);
+});
+
+test('a fence of a scope that this build does not know ends everything', async () => {
+  streams[0]?.reconciles();
+  const value = {
+    fence: 1n,
+    workerRef: worker,
+    authorityEpoch: 2n,
+    scope: 99 as FenceScope,
+    reason: CloseReason.WORKER_CLOSED,
+  };
+  streams[0]?.says({ $case: 'fence', value });
+  await turn();
+  expect(orders).toMatchObject([{ scope: 'POSSESSION' }]);
+});
+
+test('a release that authority refuses is not told as durable', async () => {
+  streams[0]?.reconciles();
+  const released = link.release(ref('at_1'));
+  await turn();
+  const refusal = { request: 0n, reason: Reason.JOURNAL_FULL, facts: {} };
+  streams[0]?.says({
+    $case: 'recorded',
+    value: { request: 1n, authorityEpoch: 2n, refused: refusal },
+  });
+  expect(await released).toMatchObject({ refusal: { reason: 'JOURNAL_FULL' } });
+});
+
+test('a caller beyond those authority takes is refused PEERS_EXHAUSTED', () => {
+  streams[0]?.reconciles();
+  expect([1, 2, 3, 1].map((byte) => introduced(byte))).toEqual([1, 2, 3, 1]);
+  expect(link.introduce(Uint8Array.of(4))).toMatchObject({
+    refusal: { reason: 'PEERS_EXHAUSTED', facts: { callersMax: '3' } },
+  });
+});
