@@ -114,8 +114,7 @@ async function reaperKilled(subject: Subject, patienceMs = 10_000): Promise<void
   await using room = await Room.open(subject, { data: { WHEELHOUSE_DRAIN_MS: '20000' } });
   const { stack } = room;
   const data = stack.pid('data');
-  // A call that asks nothing keeps the drain going for as long as it may.
-  const idle = room.operator.data.client.present().on('error', () => undefined);
+  using idle = idleLook(room);
   const run = await room.runs(countingWithCompany);
   const look = await room.operator.looksAt(room.worker);
   await look.shows(/\d/);
@@ -133,13 +132,20 @@ async function reaperKilled(subject: Subject, patienceMs = 10_000): Promise<void
   );
   await eventually('what it started has ended', () => !started.some(({ pid }) => isAlive(pid)));
   await again.possession.write(Buffer.from('still here'));
-  await again.shows(/still here/);
+  await again.shows(/still here/, patienceMs);
   expect(isAlive(data)).toBe(true);
-  idle.cancel();
+  idle[Symbol.dispose]();
   await eventually('data has ended', () => !isAlive(data));
   await again[Symbol.asyncDispose]();
   await nothingLeft(stack);
   expectNoBugs(stack);
+}
+
+/** A call that asks nothing: it keeps a drain going for as long as it may. */
+function idleLook({ operator }: Room): Disposable {
+  const call = operator.data.client.present();
+  call.on('error', () => undefined);
+  return { [Symbol.dispose]: () => call.cancel() };
 }
 
 function parentOf(pid: number): number {
