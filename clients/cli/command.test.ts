@@ -167,6 +167,39 @@ test('down ends no agent unasked, and every one when it is', async () => {
   expect(await deployment.wheelhouse('status')).toMatchObject({ code: 4 });
 });
 
+test('down names the agents of services whose up was killed, too, and ends none unasked', async () => {
+  await deployment.wheelhouse('up', '-d');
+  expect(await deployment.wheelhouse('run', 'demo', '-d', '--', 'sleep', '600')).toMatchObject({
+    code: 0,
+  });
+  process.kill(new StateFolder(deployment.stateDir).up()?.pid ?? 0, 'SIGKILL');
+  const refused = await deployment.wheelhouse('down');
+  expect(refused.code).toBe(3);
+  expect(refused.stderr).toMatch(/^refused: agents-running: .*workers=demo/);
+  expect(await deployment.wheelhouse('down', '--yes')).toMatchObject({ code: 0, stdout: 'down\n' });
+  expect(await deployment.wheelhouse('down')).toMatchObject({
+    code: 0,
+    stdout: 'nothing was up\n',
+  });
+});
+
+test.each([
+  ['n', 'n\r'],
+  ['Ctrl-C', '\x03'],
+  ['Ctrl-D', '\x04'],
+])('%s at the question of down ends nothing and shows no stack', async (_what, typed) => {
+  await deployment.wheelhouse('up', '-d');
+  await deployment.wheelhouse('run', 'demo', '-d', '--', 'sleep', '600');
+  const asked = deployment.startInTerminal(['down']);
+  await asked.printed(/go on\?/);
+  asked.type(typed);
+  expect(await asked.ended).toBe(3);
+  expect(asked.shown()).toMatch(/refused: agents-running: nothing was ended/);
+  expect(asked.shown()).not.toMatch(/AbortError|--yes/);
+  expect(await deployment.wheelhouse('status')).toMatchObject({ code: 0 });
+  await deployment.wheelhouse('down', '--yes');
+});
+
 test('the demo shows a few frames, says what to do next, and drains when asked', async () => {
   const demo = deployment.start(['demo', '--seconds', '1']);
   await demo.printed(/watch demo/);

@@ -120,21 +120,24 @@ export function isUp(state: StateFolder): boolean {
   return lock === undefined;
 }
 
-/** Ends services whose `up` was killed: they would hold their stores and ports. Returns how many. */
+/** Services whose `up` was killed and that go on without it; those of a living `up` as well. */
+export function leftBehind(state: StateFolder): readonly number[] {
+  return Object.values(state.up()?.services ?? {}).filter((pid) => isOurs(pid, state));
+}
+
+/** Ends services whose `up` was killed: they would hold their stores and ports. */
 export async function endLeftBehind(
   state: StateFolder,
   note: (text: string) => void,
-): Promise<number> {
-  const recorded = Object.values(state.up()?.services ?? {});
-  const left = recorded.filter((pid) => isOurs(pid, state));
+): Promise<void> {
+  const left = leftBehind(state);
   if (left.length > 0) {
     note('ending services that an earlier, killed `up` left behind …');
   }
-  for (const pid of left.reverse()) {
+  for (const pid of left.toReversed()) {
     await endProcess(pid, state);
   }
   state.forgetUp();
-  return left.length;
 }
 
 async function endProcess(pid: number, state: StateFolder): Promise<void> {

@@ -1,12 +1,13 @@
 /** `wheelhouse down`: drains the services, and never ends an agent unasked. */
-import { createInterface } from 'node:readline/promises';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { RefusedError, UnreachableError } from '#client/call-errors.js';
-import { EXIT_DONE } from '../exit-codes.js';
+import type { Refusal } from '#kernel/refusal.js';
+import { EXIT_DONE, EXIT_REFUSED } from '../exit-codes.js';
 import { acting, type Ending, type Invocation } from '../invocation.js';
 import { asOperator } from '../operator.js';
-import { endLeftBehind, isUp } from '../services.js';
+import { endLeftBehind, isUp, leftBehind } from '../services.js';
 import { refusalToEnd } from '../worker-words.js';
 
 interface DownOptions {
@@ -38,13 +39,16 @@ async function down(
   options: DownOptions,
 ): Promise<number> {
   const { state } = invocation;
-  if (!isUp(state)) {
-    const ended = state.exists ? await endLeftBehind(state, invocation.note) : 0;
-    invocation.result(ended > 0 ? 'down' : 'nothing was up', { down: true, wasUp: ended > 0 });
-    return EXIT_DONE;
+  const isHeld = isUp(state);
+  const wasUp = isHeld || leftBehind(state).length > 0;
+  if (wasUp && options.yes !== true && !(await isAgreed(invocation))) {
+    invocation.warn('refused: agents-running: nothing was ended');
+    return EXIT_REFUSED;
   }
-  if (options.yes !== true) {
-    await agree(invocation);
+  if (!isHeld) {
+    await endLeftBehind(state, invocation.note);
+    invocation.result(wasUp ? 'down' : 'nothing was up', { down: true, wasUp });
+    return EXIT_DONE;
   }
   const pid = state.up()?.pid;
   if (pid === undefined) {
@@ -63,23 +67,46 @@ async function down(
   return EXIT_DONE;
 }
 
-/** Throws `agents-running` unless nobody is at work or the person says so. */
-async function agree(invocation: Invocation): Promise<void> {
-  const refusal = await asOperator(invocation, async ({ workers }) =>
-    refusalToEnd(await workers.list()),
-  );
-  if (refusal !== undefined && !(await isAgreed(refusal.facts['workers'] ?? ''))) {
+/** False when the person says no. Throws `agents-running` where there is nobody to ask. */
+async function isAgreed(invocation: Invocation): Promise<boolean> {
+  const refusal = await refusalNow(invocation);
+  if (refusal === undefined) {
+    return true;
+  }
+  if (invocation.isJson || !process.stdin.isTTY || !process.stderr.isTTY) {
     throw new RefusedError(refusal);
+  }
+  const workers = refusal.facts['workers'] ?? '';
+  const answer = await answerTo(`this ends the agents at ${workers}; go on? [y/N] `);
+  return /^y(es)?$/i.test(answer.trim());
+}
+
+/** Who is at work is authority's to say: while it cannot, nothing is ended unasked either. */
+async function refusalNow(invocation: Invocation): Promise<Refusal | undefined> {
+  try {
+    return await asOperator(invocation, async ({ workers }) => refusalToEnd(await workers.list()));
+  } catch (error) {
+    if (error instanceof UnreachableError) {
+      const why = `${error.why}; who is at work is not known, --yes ends whoever is`;
+      throw new UnreachableError(error.service, why, error);
+    }
+    throw error;
   }
 }
 
-/** Asks where there is somebody to ask. */
-async function isAgreed(workers: string): Promise<boolean> {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    return false;
-  }
+/** Ctrl-C and Ctrl-D are no answer, which is a no. */
+function answerTo(question: string): Promise<string> {
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await prompt.question(`this ends the agents at ${workers}; go on? [y/N] `);
-  prompt.close();
-  return /^y(es)?$/i.test(answer.trim());
+  return new Promise((resolve) => {
+    prompt.once('SIGINT', () => prompt.close());
+    prompt.once('close', () => {
+      process.stderr.write('\n');
+      resolve('');
+    });
+    prompt.question(question, (answer) => {
+      resolve(answer);
+      prompt.removeAllListeners('close');
+      prompt.close();
+    });
+  });
 }
