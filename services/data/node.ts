@@ -15,4 +15,6 @@ export interface Node {
   readonly clock: Clock;
   readonly config: DataConfig;
   readonly logger: Logger;
+  /** Aborted when the node goes down: whoever follows is told. */
+  readonly draining: AbortSignal;
 }

@@ -43,7 +43,9 @@ export async function start(config: DataConfig, logger: Logger): Promise<Running
     carriers,
   );
   const openings = new Openings(config.openingsPerCallerMax);
-  const node: Node = { link, carriers, openings, host, clock, config, logger };
+  const drain = new AbortController();
+  const draining = drain.signal;
+  const node: Node = { link, carriers, openings, host, clock, config, logger, draining };
   const { identity, rootPem } = own;
   const server = await startServer([dataService(node)], {
     listen: config.listen,
@@ -57,6 +59,7 @@ export async function start(config: DataConfig, logger: Logger): Promise<Running
     ready: { service: 'data', node: config.node, port: server.port },
     drain: async () => {
       link.drain();
+      drain.abort();
       carriers.end('DRAINING');
       const hungUp = host[Symbol.asyncDispose]().catch((fault: unknown) => {
         logger.warn({ err: fault }, 'not every program has ended');

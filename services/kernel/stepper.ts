@@ -7,8 +7,3 @@ export interface Step<State, Effect> {
   readonly state: State;
   readonly effects: readonly Effect[];
 }
-
-export interface Stepper<State, Input, Effect> {
-  readonly initial: State;
-  step(state: State, input: Input): Step<State, Effect>;
-}

@@ -23,14 +23,7 @@ import {
 import type { Refused } from '#gen/wheelhouse/refusal/v1/refusal.js';
 import type { Clock } from '#kernel/clock.js';
 import { granted, type Outcome, refused } from '#kernel/outcome.js';
-import {
-  type AttachmentRef,
-  epoch,
-  generation,
-  type PeerRef,
-  ref,
-  type WorkerRef,
-} from '#kernel/refs.js';
+import { type AttachmentRef, epoch, generation, ref, type WorkerRef } from '#kernel/refs.js';
 import { closeReasonName } from '#kernel/refusal.js';
 import type { Grant } from '../domain/basis.js';
 import type {
@@ -201,12 +194,11 @@ export class ResolveStream implements AuthorityLink {
   #toGrant(chain: GrantMessage, workerRef: WorkerRef, authorityEpoch: bigint): Grant {
     return {
       workerRef,
-      actor: chain.actor,
+      carrierRef: ref(chain.carrierRef),
       workerGeneration: generation(chain.workerGeneration),
       attachmentRef: ref(chain.attachmentRef),
       attachmentEpoch: epoch(chain.attachmentEpoch),
       carrierEpoch: epoch(chain.carrierEpoch),
-      peerRef: ref<PeerRef>(chain.peerRef),
       authorityEpoch,
       stream: this.#ordinal,
     };

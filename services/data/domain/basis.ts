@@ -1,12 +1,13 @@
 /** What a presentation or a possession stands on: the terminal as authority knew it. */
 
-import type { AttachmentRef, Epoch, Generation, PeerRef, WorkerRef } from '#kernel/refs.js';
+import type { AttachmentRef, CarrierRef, Epoch, Generation, WorkerRef } from '#kernel/refs.js';
 import type { CloseReasonName } from '#kernel/refusal.js';
 
 export interface Basis {
   readonly workerRef: WorkerRef;
   readonly workerGeneration: Generation;
-  readonly actor: string;
+  /** Of this occupant: another one has another carrier. */
+  readonly carrierRef: CarrierRef;
   readonly attachmentRef: AttachmentRef;
   readonly attachmentEpoch: Epoch;
   readonly carrierEpoch: Epoch;
@@ -14,8 +15,6 @@ export interface Basis {
 
 /** What authority answered: the chain as it stands now. */
 export interface Grant extends Basis {
-  /** The caller's own peer: continuity is compared by it and by nothing else. */
-  readonly peerRef: PeerRef;
   /** The state it was given from. */
   readonly authorityEpoch: bigint;
   /** Which of this node's streams it came by: after a break it says nothing any more. */
@@ -31,7 +30,7 @@ export function departure(basis: Basis, grant: Grant): CloseReasonName | undefin
   if (grant.workerGeneration !== basis.workerGeneration) {
     return 'GENERATION_ADVANCED';
   }
-  if (grant.actor !== basis.actor) {
+  if (grant.carrierRef !== basis.carrierRef) {
     return 'OCCUPANT_CHANGED';
   }
   if (grant.attachmentRef !== basis.attachmentRef) {

@@ -15,11 +15,10 @@ const limits = { inputAtomMax: 16, inputWaitingBytesMax: 64, inputWaitingFramesM
 const grant: Grant = {
   workerRef: ref('wk_1'),
   workerGeneration: generation(1n),
-  actor: 'demo',
+  carrierRef: ref('cr_1'),
   attachmentRef: ref('at_1'),
   attachmentEpoch: epoch(1n),
   carrierEpoch: epoch(1n),
-  peerRef: ref('pr_1'),
   authorityEpoch: 1n,
   stream: 1,
 };

@@ -16,11 +16,10 @@ import type { Exit } from './terminal.js';
 const grant: Grant = {
   workerRef: ref('wk_1'),
   workerGeneration: generation(3n),
-  actor: 'demo',
+  carrierRef: ref('cr_1'),
   attachmentRef: ref('at_1'),
   attachmentEpoch: epoch(1n),
   carrierEpoch: epoch(1n),
-  peerRef: ref('pr_op'),
   authorityEpoch: 40n,
   stream: 1,
 };
@@ -109,7 +108,7 @@ describe('what closes', () => {
   const waiting = run(opened(), progressed(40n)).state;
   const departures: readonly [string, Partial<Grant>, CloseReasonName][] = [
     ['another generation', { workerGeneration: generation(4n) }, 'GENERATION_ADVANCED'],
-    ['another occupant', { actor: 'other' }, 'OCCUPANT_CHANGED'],
+    ['another occupant', { carrierRef: ref('cr_2') }, 'OCCUPANT_CHANGED'],
     ['another terminal', { attachmentRef: ref('at_2') }, 'ATTACHMENT_REINCARNATED'],
     ['the carrier replaced', { carrierEpoch: epoch(2n) }, 'CARRIER_REPLACED'],
     ['the terminal attached anew', { attachmentEpoch: epoch(2n) }, 'ATTACHMENT_REINCARNATED'],

@@ -24,6 +24,7 @@ class Follower {
     this.#node = node;
     this.#feed = new ServerFeed(call, () => this.#stop());
     this.#watch = node.carriers.watchStatus(() => this.tell());
+    node.draining.addEventListener('abort', this.#refuse);
   }
 
   tell(): void {
@@ -49,7 +50,12 @@ class Follower {
     }
   }
 
+  readonly #refuse = (): void => {
+    this.#feed.refuse({ reason: 'SERVICE_DRAINING', facts: {} });
+  };
+
   #stop(): void {
+    this.#node.draining.removeEventListener('abort', this.#refuse);
     this.#watch[Symbol.dispose]();
     this.#pause?.[Symbol.dispose]();
   }
