@@ -169,14 +169,31 @@ describe('group commit', () => {
 });
 
 describe('a commit that fails', () => {
-  test('for want of space refuses every command of the tick, and leaves the state as it was', async () => {
+  test('for want of space does not refuse what needs no disk, though a neighbour of its tick does', async () => {
+    const { store, authority } = begin();
+    await authority.ask(commands.bind());
+    store.isFull = true;
+    const outcomes = await Promise.all(
+      [commands.open(), commands.bind({ asker: demo })].map((each) => authority.ask(each)),
+    );
+    expect(outcomes.map(reasonOf)).toEqual(['JOURNAL_FULL', 'granted']);
+    expect(authority.state.presence.peers.has(demo.lineage)).toBe(true);
+    expect(authority.state.world.workers.size).toBe(0);
+    expect(store.commits).toHaveLength(1);
+  });
+
+  test('for want of space refuses every fact of the tick, and leaves the state as it was', async () => {
     const { store, authority, performed } = begin();
     store.isFull = true;
     const before = authority.state;
     const outcomes = await Promise.all(
       [commands.bind(), commands.open(), commands.reopen()].map((each) => authority.ask(each)),
     );
-    expect(outcomes.map(reasonOf)).toEqual(['JOURNAL_FULL', 'JOURNAL_FULL', 'WORKER_NOT_CLOSED']);
+    expect(outcomes.map(reasonOf)).toEqual([
+      'JOURNAL_FULL',
+      'JOURNAL_FULL',
+      'CONTROL_CHANNEL_NOT_BOUND',
+    ]);
     expect(authority.state).toBe(before);
     expect(authority.epoch).toBe(0n);
     expect(performed).toEqual([]);

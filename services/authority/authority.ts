@@ -10,6 +10,7 @@
  */
 import type { Clock } from '#kernel/clock.js';
 import { granted, type Outcome } from '#kernel/outcome.js';
+import type { Refusal } from '#kernel/refusal.js';
 import type { Command } from './domain/command.js';
 import { decide } from './domain/decide.js';
 import type { Deciding, Settle, Settled } from './domain/deciding.js';
@@ -93,10 +94,10 @@ export class Authority implements Deciding {
     return new Promise((resolve) => this.submit(command, resolve));
   }
 
-  insist(command: Command, onDurable: () => void = () => undefined): void {
+  insist(command: Command, onDurable: (settled: Settled) => void = () => undefined): void {
     this.submit(command, (outcome) => {
       if (outcome.kind === 'granted') {
-        onDurable();
+        onDurable(outcome.value);
       } else {
         this.#options.clock.after(this.#options.retryMs, () => this.insist(command, onDurable));
       }
@@ -129,7 +130,8 @@ export class Authority implements Deciding {
   }
 
   /**
-   * The group commit. On failure the state before it stays: it was never touched.
+   * The group commit. On failure the state before it stays: it was never touched. What makes no facts
+   * needs no disk, so it is decided again as if those that do had not been asked.
    *
    * An I/O error throws out of here, past every handler, and ends the process.
    */
@@ -139,31 +141,42 @@ export class Authority implements Deciding {
     }
     const queue = this.#queue;
     this.#queue = [];
-    const decided = this.#decideAll(queue);
-    const events = decided.flatMap(({ decision }) =>
-      decision.kind === 'granted' ? decision.value.events : [],
-    );
-    const { store, clock } = this.#options;
-    const committed = events.length === 0 ? granted(undefined) : store.append(events, clock.now());
-    for (const { settle, decision } of decided) {
-      const outcome =
-        decision.kind === 'granted' && committed.kind === 'refused' ? committed : decision;
-      if (outcome.kind === 'refused') {
-        this.#outbox.push(() => settle(outcome));
+    for (const { settle, decision } of this.#commit(queue)) {
+      if (decision.kind === 'refused') {
+        this.#outbox.push(() => settle(decision));
       } else {
-        this.#become(outcome.value.state, outcome.value.effects, settle);
+        this.#become(decision.value.state, decision.value.effects, settle);
       }
     }
     this.#empty();
     this.#announce();
   }
 
-  #decideAll(queue: readonly Queued[]): readonly Decided[] {
+  #commit(queue: readonly Queued[]): readonly Decided[] {
+    const decided = this.#decideAll(queue);
+    const events = decided.flatMap(({ decision }) =>
+      decision.kind === 'granted' ? decision.value.events : [],
+    );
+    if (events.length === 0) {
+      return decided;
+    }
+    const { store, clock } = this.#options;
+    const committed = store.append(events, clock.now());
+    return committed.kind === 'granted'
+      ? decided
+      : this.#decideAll(queue, { refusal: committed.refusal, decided });
+  }
+
+  /** Decides in order; after a failed commit, refuses what made facts then or would make some now. */
+  #decideAll(queue: readonly Queued[], failed?: Failed): readonly Decided[] {
     const { clock, limits, store } = this.#options;
     const surroundings = { nowMs: clock.now(), journalFreeBytes: store.freeBytes(), limits };
     let state = this.#state;
-    return queue.map(({ command, settle }) => {
+    return queue.map(({ command, settle }, place) => {
       const outcome = decide(command, state, surroundings);
+      if (failed !== undefined && (madeFacts(failed.decided[place]) || makesFacts(outcome))) {
+        return { settle, decision: { kind: 'refused', refusal: failed.refusal } };
+      }
       if (outcome.kind === 'refused') {
         return { settle, decision: outcome };
       }
@@ -215,4 +228,19 @@ interface Decided {
     readonly effects: readonly Effect[];
     readonly state: State;
   }>;
+}
+
+/** A commit that did not come to pass. */
+interface Failed {
+  readonly refusal: Refusal;
+  /** What it was made of, in the order of the queue. */
+  readonly decided: readonly Decided[];
+}
+
+function madeFacts(decided: Decided | undefined): boolean {
+  return decided !== undefined && makesFacts(decided.decision);
+}
+
+function makesFacts(outcome: Outcome<{ readonly events: readonly WorldEvent[] }>): boolean {
+  return outcome.kind === 'granted' && outcome.value.events.length > 0;
 }

@@ -28,7 +28,7 @@ export interface Deciding {
   /** Durable when it resolves granted. */
   ask(command: Command): Promise<Outcome<Settled>>;
   /** Decides a command that must not be lost to a full disk: tries again until it is durable. */
-  insist(command: Command, onDurable?: () => void): void;
+  insist(command: Command, onDurable?: (settled: Settled) => void): void;
   /** Changes what lives only in memory, at once. */
   apply(transition: (state: State) => Transition): void;
   /** Answers a wish to look at a terminal, and registers it when it is granted. */
