@@ -82,6 +82,14 @@ export const settings = {
     max: 100_000,
     reason: 'A certificate a connection; four connections for each of 1,000 terminals.',
   }),
+  nodeInventoryMs: integer('WHEELHOUSE_NODE_INVENTORY_MS', {
+    unit: 'milliseconds',
+    fallback: 10_000,
+    min: 1,
+    max: 10 * minuteMs,
+    reason:
+      'How long a node’s stream may be open without its inventory, which a node sends first and at once: what comes later is no node, or a stuck one. As long as a Bind’s client waits for its answer.',
+  }),
   nodeBacklogMax: integer('WHEELHOUSE_NODE_BACKLOG_MAX', {
     unit: 'answers',
     fallback: 65_536,

@@ -660,6 +660,16 @@ describe('a data node’s stream', () => {
     expect(await foreign.ended).toBe('REQUEST_INVALID');
   });
 
+  test('is refused when its inventory does not come in time', async () => {
+    await using stage = await Stage.open({ nodeInventoryMs: 10_000 });
+    const node = await stage.node({ isSilent: true });
+    const other = await stage.node({ node: 'other' });
+    await other.reconciled();
+    stage.clock.advance(10_000);
+    expect(await node.ended).toBe('REQUEST_INVALID');
+    expect(await other.ask()).toEqual([]);
+  });
+
   test('numbers of callers that said farewell are free again', async () => {
     await using stage = await Stage.open({ callersPerNodeMax: 1 });
     const ada = await stage.operator();
@@ -829,6 +839,23 @@ describe('a nearly full disk', () => {
     expect(await refusalOf(run.issueRun())).toBe('JOURNAL_FULL');
     expect((await adaAgain.close(worker)).fencing).toBe(Fencing.FENCED);
     expect(await refusalOf(adaAgain.reopen(worker))).toBe('JOURNAL_FULL');
+  });
+});
+
+describe('a full disk', () => {
+  test('does not refuse a release: it is answered when it is durable', async () => {
+    await using stage = await Stage.open({ journalRetryMs: 1_000 });
+    const { node, ada, attachmentRef } = await atWork(stage);
+    let released: ReturnType<typeof node.release>;
+    {
+      using _full = stage.fullDisk();
+      released = node.release(attachmentRef);
+      await node.ask();
+      expect((await ada.list())[0]?.state).toBe(WorkerState.RUNNING);
+    }
+    stage.clock.advance(1_000);
+    expect((await released).refused).toBeUndefined();
+    expect((await ada.list())[0]?.state).toBe(WorkerState.VACANT);
   });
 });
 
@@ -1004,7 +1031,7 @@ describe('a restart after any fact', () => {
   });
 });
 
-test('a node that takes nothing of what it is sent is cut off', async () => {
+test('a node that takes nothing of what it is sent is cut off, not refused behind it all', async () => {
   await using stage = await Stage.open({ nodeBacklogMax: 40_960 });
   const { node, worker, operator, ada } = await atWork(stage);
   node.stopReading();
@@ -1013,4 +1040,6 @@ test('a node that takes nothing of what it is sent is cut off', async () => {
     void node.batch(...many).catch(() => undefined);
   }
   await eventually(async () => (await ada.list())[0]?.dataEndpoint === '');
+  node.readOn();
+  expect(await node.ended).toMatch(/status/);
 });

@@ -41,6 +41,8 @@ import {
   type Worker,
 } from '#gen/wheelhouse/authority/v1/authority.js';
 import type { Clock } from '#kernel/clock.js';
+import { refused } from '#kernel/outcome.js';
+import { Journal } from '../../services/authority/adapters/journal.js';
 import { type AuthoritySettings, loadSettings } from '../../services/authority/config.js';
 import { type RunningAuthority, start } from '../../services/authority/start.js';
 
@@ -192,6 +194,17 @@ export class Stage implements AsyncDisposable {
     const client = new AuthorityServiceClient(address, credentials, clientOptions);
     this.#clients.add(client);
     return client;
+  }
+
+  /** A disk that takes nothing more, until disposed. */
+  fullDisk(): Disposable {
+    const { append } = Journal.prototype;
+    Journal.prototype.append = () => refused('JOURNAL_FULL', { freeBytes: '0' });
+    return {
+      [Symbol.dispose]: () => {
+        Journal.prototype.append = append;
+      },
+    };
   }
 
   async operator(name = 'ada', identity?: KeyedCertificate): Promise<Player> {
@@ -387,6 +400,8 @@ export interface NodePlayerOptions {
   readonly acks: boolean;
   /** Sent instead of an inventory. */
   readonly first: ResolveRequest;
+  /** Nothing is sent at all. */
+  readonly isSilent: boolean;
 }
 
 export interface PresentWish {
@@ -414,6 +429,9 @@ export class NodePlayer {
     });
     const { dataIncarnation = 'dn_first', carried = [] } = given;
     const value = { dataIncarnation, endpoint: '127.0.0.1:4000', carried };
+    if (given.isSilent === true) {
+      return;
+    }
     this.send(given.first ?? { message: { $case: 'inventory', value } });
   }
 
@@ -512,6 +530,10 @@ export class NodePlayer {
   /** Takes nothing more of what is sent: the connection's windows fill. */
   stopReading(): void {
     this.#call.pause();
+  }
+
+  readOn(): void {
+    this.#call.resume();
   }
 
   ack({ fence }: Fence): void {

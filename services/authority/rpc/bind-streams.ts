@@ -65,11 +65,14 @@ export class BindStreams {
     this.#seen = peers;
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
-    const ends = [...peers.values()].map(({ notAfterMs }) => notAfterMs);
-    if (ends.length === 0) {
+    if (peers.size === 0) {
       return;
     }
-    const waitMs = Math.min(...ends) - this.#clock.now();
+    let nextEndMs = Number.POSITIVE_INFINITY;
+    for (const { notAfterMs } of peers.values()) {
+      nextEndMs = Math.min(nextEndMs, notAfterMs);
+    }
+    const waitMs = nextEndMs - this.#clock.now();
     this.#timer = this.#clock.after(Math.min(Math.max(waitMs, 0), timerMsMax), () => {
       this.#seen = undefined;
       this.endExpired();

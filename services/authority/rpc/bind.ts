@@ -72,8 +72,10 @@ class Held {
       this.#leave();
       return;
     }
+    if (!streams.enter(this.#stream)) {
+      return;
+    }
     binds.enter(this.#asker.lineage, this.#stream);
-    streams.enter(this.#stream);
     const certificateNotAfterMs = BigInt(this.#caller.notAfterMs);
     this.#stream.send({ event: { $case: 'bound', value: { certificateNotAfterMs } } });
   }

@@ -12,25 +12,31 @@ import type { Room } from './room.js';
 export function followStatus(
   room: Room,
 ): (call: ServerWritableStream<FollowStatusRequest, FollowStatusResponse>) => void {
-  return (call) => new Following(room, call).pump();
+  return (call) => new Following(room, call).begin();
 }
 
 class Following {
   readonly #room: Room;
   readonly #feed: ServerFeed<FollowStatusResponse>;
-  readonly #following: Disposable;
+  #following: Disposable | undefined;
   #told: State | undefined;
   #isBusy = false;
 
   constructor(room: Room, call: ServerWritableStream<FollowStatusRequest, FollowStatusResponse>) {
     this.#room = room;
     this.#feed = new ServerFeed(call, () => this.#leave());
-    this.#following = room.authority.follow(() => this.pump());
-    room.streams.enter(this.#feed);
+  }
+
+  begin(): void {
+    const { authority, streams } = this.#room;
+    if (streams.enter(this.#feed)) {
+      this.#following = authority.follow(() => this.#pump());
+      this.#pump();
+    }
   }
 
   /** At most one status is on its way; what changes meanwhile is in the next. */
-  pump(): void {
+  #pump(): void {
     const { state } = this.#room.authority;
     if (this.#isBusy || this.#feed.isOver || state === this.#told) {
       return;
@@ -39,12 +45,12 @@ class Following {
     this.#told = state;
     this.#feed.send({ workers: statusOf(state) }, () => {
       this.#isBusy = false;
-      this.pump();
+      this.#pump();
     });
   }
 
   #leave(): void {
-    this.#following[Symbol.dispose]();
+    this.#following?.[Symbol.dispose]();
     this.#room.streams.leave(this.#feed);
   }
 }

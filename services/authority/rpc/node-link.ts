@@ -35,6 +35,7 @@ import { fromGrant, toAsker, toCarried, toDesignation } from './wire.js';
 interface NodeLinkLimits {
   readonly batchQuestionsMax: number;
   readonly callersPerNodeMax: number;
+  readonly nodeInventoryMs: number;
   readonly nodeBacklogMax: number;
 }
 
@@ -79,6 +80,8 @@ export class NodeLink {
   #lastFence = 0n;
   #lastBatch = 0n;
   #phase: Phase = 'opened';
+  /** Runs until the inventory is here. */
+  #inventoryDue: Disposable | undefined;
 
   constructor(stream: NodeStream, node: string, parts: NodeLinkParts) {
     this.#stream = stream;
@@ -88,6 +91,10 @@ export class NodeLink {
 
   /** Begins to read. To be called in the same turn as the handler. */
   attach(): void {
+    const { clock, limits } = this.#parts;
+    this.#inventoryDue = clock.after(limits.nodeInventoryMs, () =>
+      this.#misused('inventory', `within ${limits.nodeInventoryMs} ms`),
+    );
     this.#stream.attach({
       onMessage: (request) => this.#receive(request),
       onHalfClose: () => this.#stream.end(),
@@ -178,8 +185,9 @@ export class NodeLink {
       case 'reserve':
         return this.#reserve(message.value);
       case 'activate':
+        return this.#activate(message.value.request, ref(message.value.attachmentRef));
       case 'release':
-        return this.#record(message.$case, message.value.request, ref(message.value.attachmentRef));
+        return this.#release(message.value.request, ref(message.value.attachmentRef));
       case 'fenceAck':
         return this.#acknowledge(message.value.fence);
       case 'presentationEnded':
@@ -194,6 +202,7 @@ export class NodeLink {
       return this.#misused('inventory', `a life and an endpoint of at most ${textMax} characters`);
     }
     this.#phase = 'reconciling';
+    this.#inventoryDue?.[Symbol.dispose]();
     this.#stream.pause();
     this.#parts.authority.submit(
       {
@@ -275,9 +284,20 @@ export class NodeLink {
     });
   }
 
-  #record(kind: 'activate' | 'release', request: bigint, attachmentRef: AttachmentRef): void {
+  /** An end is not refused: the node says it once, and the seat would stay taken until its next inventory. */
+  #release(request: bigint, attachmentRef: AttachmentRef): void {
+    const { node } = this;
+    this.#parts.authority.insist({ kind: 'release', node, attachmentRef }, ({ epoch }) =>
+      this.#send({
+        $case: 'recorded',
+        value: { request, authorityEpoch: epoch, refused: undefined },
+      }),
+    );
+  }
+
+  #activate(request: bigint, attachmentRef: AttachmentRef): void {
     const { authority } = this.#parts;
-    authority.submit({ kind, node: this.node, attachmentRef }, (outcome) => {
+    authority.submit({ kind: 'activate', node: this.node, attachmentRef }, (outcome) => {
       const value =
         outcome.kind === 'granted'
           ? { request, authorityEpoch: outcome.value.epoch, refused: undefined }
@@ -315,7 +335,8 @@ export class NodeLink {
     const { nodeBacklogMax } = this.#parts.limits;
     this.#untakenCount += answerCount;
     if (this.#untakenCount > nodeBacklogMax) {
-      return this.#misused('backlog', `at most ${nodeBacklogMax} untaken answers`);
+      // A refusal would queue behind what it takes too little of.
+      return this.cut();
     }
     this.#stream.send(response, () => {
       this.#untakenCount -= answerCount;
@@ -329,6 +350,7 @@ export class NodeLink {
   #leave(): void {
     const wasServing = this.#phase === 'serving';
     this.#phase = 'gone';
+    this.#inventoryDue?.[Symbol.dispose]();
     this.#awaited.clear();
     if (wasServing) {
       this.#parts.onGone(this);

@@ -1,6 +1,8 @@
 /** Every stream that would outlast a drain by itself, so that it can be ended by name. */
 import type { Refusal } from '#kernel/refusal.js';
 
+const draining: Refusal = { reason: 'SERVICE_DRAINING', facts: {} };
+
 interface Refusable {
   refuse(refusal: Refusal): void;
 }
@@ -14,8 +16,14 @@ export class OpenStreams {
     return this.#isDraining;
   }
 
-  enter(stream: Refusable): void {
+  /** False while draining: the stream is refused SERVICE_DRAINING, and is not to be served. */
+  enter(stream: Refusable): boolean {
+    if (this.#isDraining) {
+      stream.refuse(draining);
+      return false;
+    }
     this.#streams.add(stream);
+    return true;
   }
 
   leave(stream: Refusable): void {
@@ -32,7 +40,7 @@ export class OpenStreams {
   drain(): void {
     this.#isDraining = true;
     for (const stream of [...this.#streams]) {
-      stream.refuse({ reason: 'SERVICE_DRAINING', facts: {} });
+      stream.refuse(draining);
     }
   }
 }

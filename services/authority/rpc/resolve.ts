@@ -29,8 +29,8 @@ export function resolve(
     }
     const stream = new ServerStream(call, room.settings.nodeBacklogMax);
     const link = new NodeLink(stream, node.value, parts);
-    room.streams.enter(link);
     link.attach();
+    room.streams.enter(link);
   };
 }
 

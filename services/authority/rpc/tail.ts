@@ -5,14 +5,14 @@ import type { TailRequest, TailResponse } from '#gen/wheelhouse/authority/v1/aut
 import type { Room } from './room.js';
 
 export function tail(room: Room): (call: ServerWritableStream<TailRequest, TailResponse>) => void {
-  return (call) => new Tailing(room, call).pump();
+  return (call) => new Tailing(room, call).begin();
 }
 
 /** One reader: a page is handed over, and the next is read when the transport has taken it. */
 class Tailing {
   readonly #room: Room;
   readonly #feed: ServerFeed<TailResponse>;
-  readonly #following: Disposable;
+  #following: Disposable | undefined;
   #nextAfter: bigint;
   #isBusy = false;
 
@@ -20,11 +20,17 @@ class Tailing {
     this.#room = room;
     this.#nextAfter = call.request.afterIndex;
     this.#feed = new ServerFeed(call, () => this.#leave());
-    this.#following = room.authority.follow(() => this.pump());
-    room.streams.enter(this.#feed);
   }
 
-  pump(): void {
+  begin(): void {
+    const { authority, streams } = this.#room;
+    if (streams.enter(this.#feed)) {
+      this.#following = authority.follow(() => this.#pump());
+      this.#pump();
+    }
+  }
+
+  #pump(): void {
     const { journal, settings } = this.#room;
     if (this.#isBusy || this.#feed.isOver || this.#nextAfter >= journal.lastIndex) {
       return;
@@ -45,11 +51,11 @@ class Tailing {
 
   #taken(): void {
     this.#isBusy = false;
-    this.pump();
+    this.#pump();
   }
 
   #leave(): void {
-    this.#following[Symbol.dispose]();
+    this.#following?.[Symbol.dispose]();
     this.#room.streams.leave(this.#feed);
   }
 }
