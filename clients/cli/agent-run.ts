@@ -8,13 +8,14 @@
 import type { LoadedIdentity } from '#chassis/identity-files.js';
 import { AgentBind } from '#client/agent-bind.js';
 import { isNearItsEnd } from '#client/bind-stream.js';
-import { RefusedError } from '#client/call-errors.js';
 import { connect, type DataConnection } from '#client/connect.js';
 import { Possession, type PossessionConsumer } from '#client/possession.js';
 import type { StreamEnd } from '#client/stream-end.js';
 import { designationOf, Workers } from '#client/workers.js';
+import type { Worker } from '#gen/wheelhouse/authority/v1/authority.js';
 import type { Geometry } from '#gen/wheelhouse/data/v1/data.js';
 import type { Environment } from './environment.js';
+import { identityOf, noIdentity } from './operator.js';
 import type { RoleName, StateFolder } from './state-folder.js';
 
 /** What to run, as it crosses to a detached process: plain values only. */
@@ -30,12 +31,20 @@ export interface RunRequest {
 
 export class AgentRun implements Disposable {
   readonly possession: Possession;
+  /** Undefined when the agent sees no worker of that name. */
+  readonly worker: Worker | undefined;
   /** Resolves once the terminal is gone. Never rejects. */
   readonly ended: Promise<StreamEnd>;
   readonly #bind: AgentBind;
   readonly #data: DataConnection;
 
-  private constructor(bind: AgentBind, data: DataConnection, possession: Possession) {
+  private constructor(
+    bind: AgentBind,
+    data: DataConnection,
+    possession: Possession,
+    worker: Worker | undefined,
+  ) {
+    this.worker = worker;
     this.#bind = bind;
     this.#data = data;
     this.possession = possession;
@@ -59,24 +68,16 @@ export class AgentRun implements Disposable {
       const worker =
         named === undefined ? { workerRef: request.worker, generation: 1n } : designationOf(named);
       const endpoint = await workers.occupy(worker);
-      return await AgentRun.#possess(bind, endpoint, { ...request, worker }, consumer);
+      const data = connect(endpoint, 'data', bind.identity);
+      try {
+        const possession = await Possession.open(data, { ...request, worker }, consumer);
+        return new AgentRun(bind, data, possession, named);
+      } catch (error) {
+        data[Symbol.dispose]();
+        throw error;
+      }
     } catch (error) {
       bind.close();
-      throw error;
-    }
-  }
-
-  static async #possess(
-    bind: AgentBind,
-    endpoint: string,
-    terms: Parameters<typeof Possession.open>[1],
-    consumer: PossessionConsumer,
-  ): Promise<AgentRun> {
-    const data = connect(endpoint, 'data', bind.identity);
-    try {
-      return new AgentRun(bind, data, await Possession.open(data, terms, consumer));
-    } catch (error) {
-      data[Symbol.dispose]();
       throw error;
     }
   }
@@ -94,16 +95,29 @@ async function runCertificate(
   authority: string,
   { as, worker }: RunRequest,
 ): Promise<LoadedIdentity> {
-  const roleName = as ?? { role: 'agent', name: state.actorOf(worker) };
-  let identity = state.identity(roleName);
-  if (identity === undefined) {
-    throw new RefusedError({ reason: 'WORKER_UNKNOWN', facts: { worker } });
-  }
+  let identity = as === undefined ? actorIdentity(state, worker) : identityOf(state, as);
+  const roleName = as ?? actorOf(state, worker);
   if (isNearItsEnd(identity.identity.certificatePem, Date.now())) {
     identity = await renewed(state, authority, roleName, identity);
   }
   using connection = connect(authority, 'authority', identity);
   return await new Workers(connection).issueRunCertificate(identity.rootPem);
+}
+
+/** Whose certificate a run takes unless --as says another's. */
+export function actorOf(state: StateFolder, worker: string): RoleName {
+  return { role: 'agent', name: state.actorOf(worker) };
+}
+
+/** It came with the worker, so who has none is told to open that. */
+function actorIdentity(state: StateFolder, worker: string): LoadedIdentity {
+  const roleName = actorOf(state, worker);
+  const identity = state.identity(roleName);
+  if (identity === undefined) {
+    const next = `open the worker there first (wheelhouse worker open ${worker}), or see wheelhouse worker list`;
+    throw noIdentity(state, roleName, next);
+  }
+  return identity;
 }
 
 async function renewed(

@@ -63,7 +63,20 @@ test('run shows the terminal’s bytes and passes stdin on', async () => {
 test('whatever of run is not the program’s is 125 and has its name', async () => {
   const { code, stderr } = await deployment.wheelhouse('run', 'nosuch', '--', 'ls');
   expect(code).toBe(125);
-  expect(stderr).toMatch(/^refused: worker-unknown: /);
+  expect(stderr).toMatch(/^refused: caller-unidentified: there is no identity agent\/nosuch in /);
+  expect(stderr).toContain('wheelhouse worker open nosuch');
+});
+
+test('a name that does not do is told with its rule', async () => {
+  const { code, stderr } = await deployment.wheelhouse('worker', 'open', 'Bad Name');
+  expect(code).toBe(3);
+  expect(stderr).toMatch(/^refused: request-invalid: name must be 1 to 63 .*, not "Bad Name"\.\n$/);
+});
+
+test('an identity that the folder has not is told with how to issue it', async () => {
+  const said = await deployment.wheelhouse('--as', 'agent/bob', 'run', 'demo', '--', 'ls');
+  expect(said.code).toBe(125);
+  expect(said.stderr).toMatch(/no identity agent\/bob in .*identity issue agent\/bob/);
 });
 
 test('a look at a vacant worker is refused by name, for programs as well', async () => {
@@ -165,6 +178,14 @@ test('down ends no agent unasked, and every one when it is', async () => {
   expect(refused.stderr).toMatch(/^refused: agents-running: .*workers=demo/);
   expect(await deployment.wheelhouse('down', '--yes')).toMatchObject({ code: 0 });
   expect(await deployment.wheelhouse('status')).toMatchObject({ code: 4 });
+});
+
+test('while the services are down run says so, whoever it would run as', async () => {
+  for (const worker of ['demo', 'nosuch']) {
+    const { code, stderr } = await deployment.wheelhouse('run', worker, '--', 'ls');
+    expect(code).toBe(125);
+    expect(stderr).toMatch(/^unreachable: authority .*(down|listens)/);
+  }
 });
 
 test('down names the agents of services whose up was killed, too, and ends none unasked', async () => {

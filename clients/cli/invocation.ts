@@ -1,9 +1,10 @@
 /** What every command is given: where it works, as whom, and how it speaks. */
 import type { Command } from 'commander';
 import { RefusedError, UnreachableError } from '#client/call-errors.js';
-import { kebab, sentenceOf } from '#kernel/refusal.js';
+import { kebab } from '#kernel/refusal.js';
 import { type Colours, coloursFor } from './colours.js';
 import { type ExitCodeOf, exitCodeOf, isSystemFault, UsageError } from './exit-codes.js';
+import { refusalSentence, silenceSentence } from './refusal-words.js';
 import { parseRoleName, type RoleName, StateFolder, stateDirOf } from './state-folder.js';
 
 export interface Invocation {
@@ -70,12 +71,12 @@ export function failureText(error: unknown, isJson: boolean): string {
     const { reason, facts } = error.refusal;
     return isJson
       ? JSON.stringify({ refused: kebab(reason), facts })
-      : `refused: ${kebab(reason)}: ${sentenceOf(error.refusal)}`;
+      : `refused: ${kebab(reason)}: ${refusalSentence(error.refusal)}`;
   }
   if (error instanceof UnreachableError) {
     return isJson
       ? JSON.stringify({ unreachable: error.service, cause: error.message })
-      : `unreachable: ${error.message}\nSee \`wheelhouse status\`; \`wheelhouse up\` starts the services.`;
+      : `unreachable: ${silenceSentence(error)}\nSee \`wheelhouse status\`; \`wheelhouse up\` starts the services.`;
   }
   const message = error instanceof Error ? error.message : String(error);
   if (isSystemFault(error)) {

@@ -8,6 +8,7 @@ import type { Designation } from '#client/presentation.js';
 import { designationOf, Workers } from '#client/workers.js';
 import type { Worker } from '#gen/wheelhouse/authority/v1/authority.js';
 import type { Invocation } from './invocation.js';
+import { isUp } from './services.js';
 import { type Endpoints, operatorName, type RoleName, type StateFolder } from './state-folder.js';
 
 export interface Operator {
@@ -24,8 +25,8 @@ export async function asOperator<Result>(
   invocation: Invocation,
   work: (operator: Operator) => Promise<Result>,
 ): Promise<Result> {
-  const endpoints = endpointsOf(invocation);
   const roleName = operatorOf(invocation);
+  const endpoints = answeringEndpointsOf(invocation, roleName);
   const identity = identityOf(invocation.state, roleName);
   using control = await ControlBind.open(endpoints.authority, identity, {
     onRenewed: (newest) => invocation.state.writeIdentity(roleName, newest.identity),
@@ -50,14 +51,43 @@ export function endpointsOf({ state }: Invocation): Endpoints {
   return endpoints;
 }
 
+/**
+ * The same for who may have no identity to ask with: services of this machine that are down are told
+ * as that, and not as a missing identity.
+ */
+export function answeringEndpointsOf(invocation: Invocation, roleName: RoleName): Endpoints {
+  const endpoints = endpointsOf(invocation);
+  const { state } = invocation;
+  if (state.identity(roleName) === undefined && state.root() !== undefined && !isUp(state)) {
+    throw new UnreachableError('authority', `the services of ${state.dir} are down`);
+  }
+  return endpoints;
+}
+
 /** Throws a `RefusedError` (`caller-unidentified`) when the folder has none of that name. */
 export function identityOf(state: StateFolder, roleName: RoleName): LoadedIdentity {
   const identity = state.identity(roleName);
   if (identity === undefined) {
-    const found = `no identity ${roleName.role}/${roleName.name} in ${state.dir}`;
-    throw new RefusedError({ reason: 'CALLER_UNIDENTIFIED', facts: { found } });
+    throw noIdentity(state, roleName, howToIssue(roleName));
   }
   return identity;
+}
+
+/** Found out here, before anybody was asked. */
+export function noIdentity(
+  state: StateFolder,
+  { role, name }: RoleName,
+  next: string,
+): RefusedError {
+  const found = `there is no identity ${role}/${name} in ${state.dir}`;
+  return new RefusedError({ reason: 'CALLER_UNIDENTIFIED', facts: { found, next } });
+}
+
+function howToIssue({ role, name }: RoleName): string {
+  const issue = `wheelhouse identity issue ${role}/${name}`;
+  return role === 'agent'
+    ? `issue it with ${issue}, once a worker of yours names it (worker open NAME --actor ${name})`
+    : `issue it with ${issue}; wheelhouse identity list shows those there are`;
 }
 
 export interface Designated {

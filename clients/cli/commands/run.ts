@@ -5,16 +5,17 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { StreamEnd } from '#client/stream-end.js';
 import type { Geometry } from '#gen/wheelhouse/data/v1/data.js';
 import { kebab, type Refusal } from '#kernel/refusal.js';
-import { AgentRun, type RunRequest } from '../agent-run.js';
+import { AgentRun, actorOf, type RunRequest } from '../agent-run.js';
 import { startDetached } from '../detached-run.js';
 import { endSentence, endValue } from '../end-words.js';
 import { EnvFileError, type Environment, parseAddition, parseEnvFile } from '../environment.js';
 import { EXIT_DONE, EXIT_NOT_THE_PROGRAMS, programExitCode, runExitCodeOf } from '../exit-codes.js';
 import { acting, type Ending, type Invocation } from '../invocation.js';
-import { endpointsOf } from '../operator.js';
+import { answeringEndpointsOf } from '../operator.js';
 import { DEFAULT_SIZE, Gate, Screen } from '../screen.js';
 import { onEndingSignal } from '../signals.js';
 import { parseSize } from '../size.js';
+import { visible } from '../table.js';
 
 interface RunOptions {
   readonly detach?: true;
@@ -83,13 +84,14 @@ async function run(
     geometry: options.size ?? (isHeadless ? undefined : screen.size) ?? DEFAULT_SIZE,
     isHeadless,
   };
+  const roleName = invocation.as ?? actorOf(invocation.state, worker);
+  const { authority } = answeringEndpointsOf(invocation, roleName);
   if (options.detach === true) {
-    endpointsOf(invocation);
     await startDetached(invocation.state, request);
     invocation.result(worker, { worker });
     return EXIT_DONE;
   }
-  return await runHere(invocation, request, screen, (write) => {
+  return await runHere(invocation, { authority, request }, screen, (write) => {
     forward = write;
   });
 }
@@ -97,28 +99,24 @@ async function run(
 /** Runs in the foreground: shows, forwards, and ends with the program. */
 async function runHere(
   invocation: Invocation,
-  request: RunRequest,
+  { authority, request }: { readonly authority: string; readonly request: RunRequest },
   screen: Screen,
   onTyped: (write: (bytes: Buffer) => void) => void,
 ): Promise<number> {
   const gate = new Gate();
   let resizeRefusal: Refusal | undefined;
-  using agentRun = await AgentRun.start(
-    invocation.state,
-    endpointsOf(invocation).authority,
-    request,
-    {
-      take: (bytes) => gate.pass(() => screen.show(bytes)),
-      resizeRefused: (refusal) => {
-        resizeRefusal = refusal;
-      },
+  using agentRun = await AgentRun.start(invocation.state, authority, request, {
+    take: (bytes) => gate.pass(() => screen.show(bytes)),
+    resizeRefused: (refusal) => {
+      resizeRefusal = refusal;
     },
-  );
+  });
   const ending = endOnSignal(agentRun);
   if (!request.isHeadless) {
     onTyped((bytes) => void forwardInput(agentRun, screen, bytes));
     attachScreen(agentRun, screen, ending);
   }
+  announce(invocation, agentRun, request, screen);
   gate.open();
   const end = await agentRun.ended;
   const isClean = end.kind === 'closed' && end.exit?.kind === 'code';
@@ -127,6 +125,20 @@ async function runHere(
     invocation.note(`a change of size was refused: ${kebab(resizeRefusal.reason)}`);
   }
   return conclude(invocation, end, ending);
+}
+
+/** Told before the program's first byte, and only where a person looks at its terminal. */
+function announce(
+  { as, state, note }: Invocation,
+  { worker }: AgentRun,
+  { worker: name, argv, isHeadless }: RunRequest,
+  screen: Screen,
+): void {
+  if (screen.isTerminal && !isHeadless) {
+    const { role, name: agent } = as ?? actorOf(state, name);
+    const where = worker === undefined ? '' : `, in ${visible(worker.workspace)}`;
+    note(`running ${visible(argv[0] ?? '')} at ${name} as ${role} ${agent}${where}`);
+  }
 }
 
 function attachScreen(agentRun: AgentRun, screen: Screen, ending: EndedBy): void {

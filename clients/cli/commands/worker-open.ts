@@ -1,6 +1,7 @@
 /** `wheelhouse worker open`: makes a position for an agent, and leaves its identity here. */
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { RefusedError } from '#client/call-errors.js';
 import { keepActorIdentity } from '../actor-identity.js';
 import { EXIT_DONE } from '../exit-codes.js';
 import { acting, type Ending, type Invocation } from '../invocation.js';
@@ -39,19 +40,34 @@ async function open(
   options: OpenOptions,
 ): Promise<number> {
   return await asOperator(invocation, async (operator) => {
-    const worker = await operator.workers.open({
+    const asked = {
       name,
       actor: options.actor ?? '',
       workspace: resolve(options.workspace ?? '.'),
       driveAllowed: options.drive === true,
       delegationAllowed: options.delegation === true,
+    };
+    const worker = await operator.workers.open(asked).catch((error: unknown) => {
+      throw withValue(error, { ...asked, actor: options.actor ?? name });
     });
     await keepActorIdentity(invocation.state, operator, worker);
     invocation.result(
-      `opened ${worker.name} for ${worker.actor} in ${worker.workspace}`,
+      `opened ${worker.name} for agent ${worker.actor} in ${worker.workspace}`,
       workerValue(worker),
     );
     invocation.note(`next: wheelhouse run ${worker.name} -- COMMAND`);
     return EXIT_DONE;
   });
+}
+
+/** A field that does not do is told with what was asked for: authority repeats nothing. */
+function withValue(error: unknown, asked: Readonly<Record<string, unknown>>): unknown {
+  if (!(error instanceof RefusedError) || error.refusal.reason !== 'REQUEST_INVALID') {
+    return error;
+  }
+  const { reason, facts } = error.refusal;
+  const value = asked[facts['field'] ?? ''];
+  return typeof value === 'string'
+    ? new RefusedError({ reason, facts: { ...facts, value } })
+    : error;
 }
