@@ -50,6 +50,7 @@ function drainOnSignal(logger: Logger, running: Running): void {
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
+  process.on('SIGHUP', onSignal);
 }
 
 function die(logger: Logger, error: unknown): never {

@@ -155,8 +155,8 @@ describe('presentations', () => {
     [
       {
         file: 'services/authority/domain/closing.ts',
-        find: /isNodeConnected\s*\? fence\('PRESENTATIONS'\)/,
-        replace: "isNodeConnected ? fence('POSSESSION')",
+        find: "const { state, effects } = fence('PRESENTATIONS');",
+        replace: "const { state, effects } = fence('POSSESSION');",
       },
       {
         file: 'services/data/carriers.ts',
