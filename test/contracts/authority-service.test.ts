@@ -96,6 +96,20 @@ describe('bind', () => {
     expect(await refusalOf(bind.renew())).toBe('granted');
   });
 
+  test('a renewal too many is refused for a quarter of a life, and the bind goes on', async () => {
+    await using stage = await Stage.open({ runCertificateLifeMs: 60 * 60_000 });
+    const agent = await stage.agent();
+    const binds = [await agent.bind(), await agent.bind()] as const;
+    const { request } = await requestCertificate();
+    const again = Buffer.from(request);
+    for (let count = 0; count < 16; count += 1) {
+      await binds[count % 2 === 0 ? 0 : 1].renew(again);
+    }
+    expect(await refusalOf(binds[0].renew(again))).toBe('REQUEST_INVALID');
+    stage.clock.advance(15 * 60_000);
+    expect(await refusalOf(binds[0].renew(again))).toBe('granted');
+  });
+
   test('an operation of another contract ends the stream', async () => {
     await using stage = await Stage.open();
     const ada = await stage.operator('ada');

@@ -22,6 +22,7 @@ import {
   type Renewal,
   type Renewals,
   renewalsMax,
+  renewalsPerQuarterMax,
 } from './renewals.js';
 
 const issued = { fingerprint: 'renewed-certificate', notAfterMs: endMs * 2 };
@@ -66,6 +67,23 @@ describe('renewing', () => {
     const history = new History().after(commands.bind());
     history.after(renew({ issued: { fingerprint: 'short', notAfterMs: 5 } }));
     expect(history.state.presence.peers.get(ada.lineage)?.notAfterMs).toBe(endMs);
+  });
+
+  test('refuses what comes too often, until a quarter of a life has passed', () => {
+    const history = new History().after(commands.bind());
+    const renewal = (count: number): Renew =>
+      renew({ issued: { fingerprint: `renewed-${count}`, notAfterMs: endMs } });
+    for (let count = 0; count < renewalsPerQuarterMax; count += 1) {
+      history.after(renewal(count));
+    }
+    const early = { ...low, nowMs: endMs / 5 - 1 };
+    expect(history.decide(renewal(99), early)).toMatchObject({
+      refusal: { reason: 'REQUEST_INVALID', facts: { field: 'renew' } },
+    });
+    const due = { ...low, nowMs: endMs / 5 };
+    expect(reasonOf(history.decide(renewal(99), due))).toBe('granted');
+    history.after(commands.bind({ asker: demo }));
+    expect(reasonOf(history.decide(renew({ asker: demo }), early))).toBe('granted');
   });
 
   test('refuses a peer that has ended', () => {
@@ -153,6 +171,25 @@ describe('lineages', () => {
       record('newest', { lineage, issuedAtMs: 100, notAfterMs: 950 }),
     );
     expect([...renewals.keys()]).toEqual(['older', 'newer', 'newest']);
+  });
+
+  test('are bounded: one that renews in a loop gives up its own oldest, not another’s', () => {
+    const victim = record('victim', { lineage: ref('victim') });
+    const renewals = kept(victim, ...many(renewalsMax));
+    expect(renewals.size).toBe((renewalsMax * 3) / 4);
+    expect(lineageOf(renewals, 'victim')).toBe('victim');
+    expect(renewals.has('many-0')).toBe(false);
+    expect(renewals.has(`many-${renewalsMax - 1}`)).toBe(true);
+  });
+
+  test('are bounded: of more lineages than fit, the oldest go', () => {
+    const each = Array.from({ length: renewalsMax + 1 }, (_, index) =>
+      record(`own-${index}`, { lineage: ref(`own-${index}`) }),
+    );
+    const renewals = kept(...each);
+    expect(renewals.size).toBe((renewalsMax * 3) / 4);
+    expect(renewals.has('own-0')).toBe(false);
+    expect(renewals.has(`own-${renewalsMax}`)).toBe(true);
   });
 
   test('are bounded: when all still live, the oldest quarter goes', () => {

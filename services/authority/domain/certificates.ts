@@ -3,13 +3,15 @@ import { andThen, granted, type Outcome, refused } from '#kernel/outcome.js';
 import type { IssueIdentity, IssueRunCertificate, Renew } from './command.js';
 import { admitGrowth, type Decision, facts } from './decision.js';
 import { livingPeer, withPeer } from './presence.js';
+import { admitRenewal } from './renewals.js';
 import type { State, Surroundings } from './state.js';
 import type { World, WorldEvent } from './world.js';
 
 /**
  * Lets the caller's peer live on with a new certificate.
  *
- * Refuses what `livingPeer` does. Never JOURNAL_FULL for a low disk: a renewal keeps alive what is there.
+ * Refuses what `livingPeer` does, and REQUEST_INVALID what comes too often. Never JOURNAL_FULL for a low
+ * disk: without its renewal a run that is there would end. How often one may ask bounds what that costs.
  */
 export function decideRenew(
   command: Renew,
@@ -17,14 +19,22 @@ export function decideRenew(
   { nowMs }: Surroundings,
 ): Outcome<Decision> {
   const { asker, issued } = command;
-  return andThen(livingPeer(state.presence, asker, nowMs), (peer) => {
-    const { role, name, lineage } = peer;
-    const receipt = { role, name, lineage, ...issued, issuedAtMs: nowMs };
-    const notAfterMs = Math.max(peer.notAfterMs, issued.notAfterMs);
-    return facts(withPeer(state.presence, { ...peer, notAfterMs }), [
-      { kind: 'certificate-renewed', ...receipt },
-    ]);
-  });
+  const lifeMs = issued.notAfterMs - nowMs;
+  const living = livingPeer(state.presence, asker, nowMs);
+  const due = andThen(living, ({ lineage }) =>
+    admitRenewal(state.world.renewals, lineage, { nowMs, lifeMs }),
+  );
+  return andThen(
+    andThen(due, () => living),
+    (peer) => {
+      const { role, name, lineage } = peer;
+      const receipt = { role, name, lineage, ...issued, issuedAtMs: nowMs };
+      const notAfterMs = Math.max(peer.notAfterMs, issued.notAfterMs);
+      return facts(withPeer(state.presence, { ...peer, notAfterMs }), [
+        { kind: 'certificate-renewed', ...receipt },
+      ]);
+    },
+  );
 }
 
 /** Whether an operator may have the identity of an actor. Refuses ACTOR_WITHOUT_WORKER. */

@@ -10,6 +10,7 @@ import type { Outcome } from '#kernel/outcome.js';
 import { type PeerRef, ref } from '#kernel/refs.js';
 import type { Settled } from '../domain/deciding.js';
 import { type Asker, bindGone } from '../domain/presence.js';
+import { admitRenewal } from '../domain/renewals.js';
 import type { BindStream } from './bind-streams.js';
 import { sign } from './issue.js';
 import { askerOf, type Room } from './room.js';
@@ -92,10 +93,18 @@ class Held {
 
   /** One at a time: the next request of this stream is read when this one is answered. */
   async #renew(request: Uint8Array): Promise<void> {
-    const { authority, settings } = this.#room;
-    const { role, name } = this.#asker;
+    const { authority, settings, clock } = this.#room;
+    const { role, name, lineage } = this.#asker;
     const lifeMs =
       role === 'human-control' ? settings.operatorIdentityLifeMs : settings.runCertificateLifeMs;
+    // Looked at before signing too, so that a loop costs no signatures.
+    const nowMs = clock.now();
+    const { renewals } = authority.state.world;
+    const admitted = admitRenewal(renewals, lineage, { nowMs, lifeMs });
+    if (admitted.kind === 'refused') {
+      this.#answerRenewal({ $case: 'refused', value: toRefused(admitted.refusal) });
+      return;
+    }
     const signed = await sign(this.#room, request, { role, name, lifeMs });
     if (signed.kind === 'refused') {
       this.#answerRenewal({ $case: 'refused', value: toRefused(signed.refusal) });
