@@ -104,7 +104,7 @@ export const settings = {
     min: 10_000,
     max: 30 * dayMs,
     reason:
-      'A run renews at half life on its open Bind; a stolen certificate is worth at most this long.',
+      'A run renews at half life on its open Bind, so one that is gone has nothing that lives longer. It does not bound what a thief has: whoever holds the key may renew as well, and ask for a certificate for another run.',
   }),
   actorIdentityLifeMs: integer('WHEELHOUSE_ACTOR_IDENTITY_LIFE_MS', {
     unit: 'milliseconds',
