@@ -43,7 +43,18 @@ test('status is done while everything answers', async () => {
 test('a second up is refused as store-in-use', async () => {
   const { code, stdout, stderr } = await deployment.wheelhouse('up');
   expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
-  expect(stderr).toContain('refused: store-in-use: ');
+  const { pid } = new StateFolder(deployment.stateDir).up() ?? {};
+  expect(stderr).toMatch(
+    new RegExp(`^refused: store-in-use: .* up already \\(process ${pid}, authority=.* data=`),
+  );
+});
+
+test('a second up -d says where the services are, and is done', async () => {
+  const { code, stdout, stderr } = await deployment.wheelhouse('up', '-d');
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^ready authority=\S+ data\.local=\S+\n$/);
+  const { pid } = new StateFolder(deployment.stateDir).up() ?? {};
+  expect(stderr).toContain(`up already, as process ${pid}\n`);
 });
 
 test.each([
@@ -184,7 +195,9 @@ test('while the services are down run says so, whoever it would run as', async (
   for (const worker of ['demo', 'nosuch']) {
     const { code, stderr } = await deployment.wheelhouse('run', worker, '--', 'ls');
     expect(code).toBe(125);
-    expect(stderr).toMatch(/^unreachable: authority .*(down|listens)/);
+    expect(stderr).toMatch(
+      /^unreachable: (?:the services of .* are down|authority .*nobody listens)/,
+    );
   }
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { StreamEnd } from '#client/stream-end.js';
-import { endSentence, endValue, watchExitCode } from './end-words.js';
+import { endAdvice, endSentence, endValue, watchExitCode } from './end-words.js';
 
 const positions = { ackedSeq: 1n, sentSeq: 2n, producedSeq: 3n } as const;
 const ended: StreamEnd = {
@@ -48,4 +48,15 @@ test('programs are told the same', () => {
     since: 'worker-closed',
     ackedSeq: 5,
   });
+});
+
+test.each([
+  ['the program’s end', ended, undefined, /^The program has ended.*watch demo --wait/],
+  ['closing', closed, undefined, /worker reopen demo/],
+  ['leaving', detached, undefined, /^You left; the program goes on/],
+  ['a loss', lost, undefined, /wheelhouse status/],
+  ['a slow reader', { ...closed, reason: 'LAGGING' } as StreamEnd, undefined, /--hold-limit/],
+  ['one that may hold nothing', { ...closed, reason: 'LAGGING' } as StreamEnd, 0, /never slows/],
+])('%s is explained with what to do next', (_what, end, holdLimitMs, words) => {
+  expect(endAdvice(end, { name: 'demo', holdLimitMs })).toMatch(words);
 });

@@ -5,7 +5,7 @@ import { kebab } from '#kernel/refusal.js';
 import { type Colours, coloursFor } from './colours.js';
 import { type ExitCodeOf, exitCodeOf, isSystemFault, UsageError } from './exit-codes.js';
 import { refusalSentence, silenceSentence } from './refusal-words.js';
-import { parseRoleName, type RoleName, StateFolder, stateDirOf } from './state-folder.js';
+import { parseRoleName, ROLES, type RoleName, StateFolder, stateDirOf } from './state-folder.js';
 
 export interface Invocation {
   readonly state: StateFolder;
@@ -115,7 +115,8 @@ function roleNameOf(text: string): RoleName {
   const roleName = parseRoleName(text);
   if (roleName === undefined) {
     throw new UsageError(
-      `--as takes ROLE/NAME, as human-control/ada or agent/demo, not ${JSON.stringify(text)}`,
+      `--as takes ROLE/NAME, as human-control/ada or agent/demo, not ${JSON.stringify(text)}; ` +
+        `the roles are ${ROLES.join(', ')}`,
     );
   }
   return roleName;

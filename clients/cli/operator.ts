@@ -46,7 +46,8 @@ export function operatorOf({ as }: Invocation): RoleName {
 export function endpointsOf({ state }: Invocation): Endpoints {
   const endpoints = state.endpoints();
   if (endpoints === undefined) {
-    throw new UnreachableError('authority', `no services were started from ${state.dir}`);
+    const why = state.problem() ?? `no services were started from ${state.dir}`;
+    throw new UnreachableError('authority', why);
   }
   return endpoints;
 }

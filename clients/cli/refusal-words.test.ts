@@ -34,7 +34,11 @@ test.each([
   ['DEADLINE_EXCEEDED: after 10s', 'no answer in time'],
   ['UNAVAILABLE: something new', 'something new'],
 ])('silence as %s is told by its cause', (why, words) => {
-  expect(silenceSentence(new UnreachableError('authority', why))).toBe(
-    `authority gave no answer: ${words}`,
+  expect(silenceSentence(new UnreachableError('data at 1:2', why))).toBe(
+    `data at 1:2 gave no answer: ${words}`,
   );
+});
+
+test('who was never asked did not leave an answer out', () => {
+  expect(silenceSentence(new UnreachableError('authority', 'no services'))).toBe('no services');
 });

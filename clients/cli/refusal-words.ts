@@ -67,6 +67,10 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
 ];
 
 export function silenceSentence({ service, why }: UnreachableError): string {
+  if (service === 'authority') {
+    // Nobody was asked: it is not known where.
+    return why;
+  }
   const known = CAUSES.find(([pattern]) => pattern.test(why))?.[1];
   return `${service} gave no answer: ${known ?? why.replace(/^[A-Z_]+: /, '')}`;
 }

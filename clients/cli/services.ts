@@ -8,6 +8,7 @@ import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { RefusedError } from '#client/call-errors.js';
+import type { Facts } from '#kernel/refusal.js';
 import { ensureIdentities, LOCAL_NODE } from './deployment-identities.js';
 import { tryLock } from './folder-lock.js';
 import type { Endpoints, StateFolder } from './state-folder.js';
@@ -58,7 +59,7 @@ export class Services {
     state.make();
     const lock = tryLock(state.path('up.lock'));
     if (lock === undefined) {
-      throw new RefusedError({ reason: 'STORE_IN_USE', facts: { store: state.dir } });
+      throw new RefusedError({ reason: 'STORE_IN_USE', facts: holderOf(state) });
     }
     try {
       await endLeftBehind(state, note);
@@ -108,6 +109,17 @@ export class Services {
     this.#state.forgetUp();
     this.#lock[Symbol.dispose]();
   }
+}
+
+/** As far as whoever holds the folder has said. */
+function holderOf(state: StateFolder): Facts {
+  const { pid } = state.up() ?? {};
+  const { authority, data } = state.endpoints() ?? {};
+  return {
+    store: state.dir,
+    ...(pid === undefined ? {} : { up: String(pid) }),
+    ...(authority === undefined ? {} : { authority, data: data?.[LOCAL_NODE] ?? '' }),
+  };
 }
 
 /** Whether an `up` holds the folder now. */

@@ -98,3 +98,14 @@ test('one holds the folder at a time', () => {
   expect(again).toBeDefined();
   again?.[Symbol.dispose]();
 });
+
+test('a folder that cannot be used is told with why', () => {
+  expect(state.problem()).toBeUndefined();
+  state.make();
+  expect(state.problem()).toBeUndefined();
+  const file = join(dir, 'file');
+  writeFileSync(file, '');
+  for (const path of [file, join(file, 'state')]) {
+    expect(new StateFolder(path).problem()).toBe(`${file} is not a folder`);
+  }
+});

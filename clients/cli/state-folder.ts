@@ -5,12 +5,16 @@
  * place, so that a reader never sees half of one.
  */
 import {
+  accessSync,
   chmodSync,
+  constants,
   existsSync,
+  lstatSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
@@ -43,7 +47,7 @@ export interface UpRecord {
   readonly services: Readonly<Record<string, number>>;
 }
 
-const ROLES: readonly CallerRole[] = ['human-control', 'agent', 'creator', 'service'];
+export const ROLES: readonly CallerRole[] = ['human-control', 'agent', 'creator', 'service'];
 
 /** `--state`, WHEELHOUSE_STATE, or where the system keeps such things. */
 export function stateDirOf(
@@ -87,6 +91,25 @@ export class StateFolder {
 
   get exists(): boolean {
     return existsSync(rootPaths(this.dir).certificate);
+  }
+
+  /** Why the folder, or the one it would be made in, cannot be used; undefined when it can. */
+  problem(): string | undefined {
+    let nearest = this.dir;
+    while (!isThere(nearest) && dirname(nearest) !== nearest) {
+      nearest = dirname(nearest);
+    }
+    const isWhole = nearest === this.dir;
+    try {
+      if (!statSync(nearest).isDirectory()) {
+        return `${nearest} is not a folder`;
+      }
+      accessSync(nearest, constants.R_OK | constants.W_OK | constants.X_OK);
+      return undefined;
+    } catch {
+      const what = isWhole ? 'read and write' : `make ${this.dir} in`;
+      return `you may not ${what} ${nearest}; mend its permissions, or name another folder with --state`;
+    }
   }
 
   path(...names: readonly string[]): string {
@@ -202,6 +225,16 @@ export class StateFolder {
       // Not there, or not ours: the same as nothing noted.
       return {};
     }
+  }
+}
+
+/** A folder that may not be looked into may hold it or not: asking it fails, which is told as well. */
+function isThere(path: string): boolean {
+  try {
+    lstatSync(path);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -76,6 +76,7 @@ async function demo(
   } finally {
     await services.drain();
   }
+  invocation.note('down');
   return EXIT_DONE;
 }
 
@@ -140,7 +141,7 @@ async function look(
   void screen.broken.then(() => leaving.abort());
   const frames = new FrameCapture();
   invocation.note(
-    `looking at it for ${lookMs / 1000} s …${screen.isTerminal ? ' (q leaves)' : ''}`,
+    `looking at it for ${lookMs / 1000} s …${screen.isTerminal && process.stdin.isTTY ? ' (q leaves)' : ''}`,
   );
   const endpoint = worker.dataEndpoint || endpoints.data[worker.dataNode] || '';
   using data = connect(endpoint, 'data', control.identity);

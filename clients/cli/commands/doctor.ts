@@ -42,6 +42,7 @@ async function doctor(invocation: Invocation): Promise<number> {
     await tool('make', ['--version'], 'needed to install: apt-get install make'),
     await tool('g++', ['--version'], 'needed to install: apt-get install g++'),
     await tool('python3', ['--version'], 'needed to install: apt-get install python3'),
+    stateFolder(invocation),
     await port(invocation, 'authority'),
     await port(invocation, 'data'),
     await terminal(),
@@ -76,6 +77,14 @@ async function tool(name: string, args: readonly string[], hint: string): Promis
   } catch {
     return { what: name, verdict: 'missing', detail: hint };
   }
+}
+
+function stateFolder({ state }: Invocation): Finding {
+  const what = 'state folder';
+  const problem = state.problem();
+  return problem === undefined
+    ? { what, verdict: 'ok', detail: state.exists ? state.dir : `${state.dir}, made by up` }
+    : { what, verdict: 'missing', detail: problem };
 }
 
 async function port({ state }: Invocation, plane: 'authority' | 'data'): Promise<Finding> {

@@ -9,7 +9,7 @@ import { mintFromRoot } from '../deployment-identities.js';
 import { EXIT_DONE, UsageError } from '../exit-codes.js';
 import { acting, type Ending, type Invocation } from '../invocation.js';
 import { asOperator } from '../operator.js';
-import { parseRoleName, type RoleName, StateFolder } from '../state-folder.js';
+import { parseRoleName, ROLES, type RoleName, StateFolder } from '../state-folder.js';
 
 interface IssueOptions {
   readonly out?: string;
@@ -43,7 +43,8 @@ async function issue(
   const roleName = parseRoleName(text);
   if (roleName === undefined) {
     throw new UsageError(
-      `an identity is ROLE/NAME, as human-control/ada, not ${JSON.stringify(text)}`,
+      `an identity is ROLE/NAME, as human-control/ada, not ${JSON.stringify(text)}; ` +
+        `the roles are ${ROLES.join(', ')}, and a name is 1 to 63 of a-z 0-9 . _ -`,
     );
   }
   if (!existsSync(rootPaths(invocation.state.dir).certificate)) {

@@ -15,7 +15,7 @@ Examples:
   wheelhouse status
   wheelhouse status --json`;
 
-interface ServiceStatus {
+export interface ServiceStatus {
   readonly service: string;
   readonly endpoint: string;
   readonly health: Health | 'no identity';
@@ -31,6 +31,11 @@ export function addStatus(program: Command, ending: Ending): void {
 
 async function status(invocation: Invocation): Promise<number> {
   const { state, colours } = invocation;
+  const problem = state.problem();
+  if (problem !== undefined) {
+    invocation.warn(invocation.isJson ? JSON.stringify({ fault: problem }) : `fault: ${problem}`);
+    return EXIT_UNREACHABLE;
+  }
   const { role, name } = operatorOf(invocation);
   const identity = `${role}/${name}`;
   const services = await servicesOf(invocation);
@@ -57,7 +62,8 @@ async function status(invocation: Invocation): Promise<number> {
   return isServing ? EXIT_DONE : EXIT_UNREACHABLE;
 }
 
-async function servicesOf(invocation: Invocation): Promise<readonly ServiceStatus[]> {
+/** Every service the folder knows of, and whether it answers. */
+export async function servicesOf(invocation: Invocation): Promise<readonly ServiceStatus[]> {
   const endpoints = invocation.state.endpoints();
   if (endpoints === undefined) {
     return [];

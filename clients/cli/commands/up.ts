@@ -5,9 +5,10 @@ import { reportFailure, reportReady, startInBackground } from '../background.js'
 import { EXIT_DONE } from '../exit-codes.js';
 import { acting, type Ending, type Invocation } from '../invocation.js';
 import { openLog } from '../log-files.js';
-import { Services } from '../services.js';
+import { isUp, Services } from '../services.js';
 import { onEndingSignal } from '../signals.js';
 import type { Endpoints } from '../state-folder.js';
+import { servicesOf } from './status.js';
 
 interface UpOptions {
   readonly detach?: true;
@@ -18,7 +19,8 @@ interface UpOptions {
 
 const EXAMPLES = `
 On first start it makes the state folder, a development root and the first identities. Logs go to
-the folder's log/. Ctrl-C drains: agents are ended, then the services.
+the folder's log/. Ctrl-C drains: agents are ended, then the services. When they are up already,
+up -d says where and is done; up without -d is refused, as it could not keep them.
 
 Examples:
   wheelhouse up
@@ -45,6 +47,11 @@ async function up(
   options: UpOptions,
 ): Promise<number> {
   if (options.detach === true) {
+    const before = isUp(invocation.state) ? await servingBefore(invocation) : undefined;
+    if (before !== undefined) {
+      announce(invocation, before);
+      return EXIT_DONE;
+    }
     announce(invocation, await upInBackground(invocation, options.bus));
     return EXIT_DONE;
   }
@@ -61,7 +68,20 @@ async function up(
   } finally {
     await services.drain();
   }
+  invocation.note('down');
   return EXIT_DONE;
+}
+
+/** What is up already does as well. Undefined while it does not answer: it may be going down. */
+async function servingBefore(invocation: Invocation): Promise<Endpoints | undefined> {
+  const { state, note } = invocation;
+  const endpoints = state.endpoints();
+  const services = await servicesOf(invocation);
+  if (endpoints === undefined || !services.every(({ health }) => health === 'serving')) {
+    return undefined;
+  }
+  note(`the services are up already, as process ${state.up()?.pid ?? 'unknown'}`);
+  return endpoints;
 }
 
 /** Returns once a signal asks to end. Throws when a service cannot be kept alive. */

@@ -7,7 +7,14 @@ import { type Opening, Presentation, type PresentationTerms } from '#client/pres
 import type { StreamEnd } from '#client/stream-end.js';
 import { LOCAL_NODE } from '../deployment-identities.js';
 import { DetachKeys } from '../detach-keys.js';
-import { endSentence, endValue, refusalNameOf, type Since, watchExitCode } from '../end-words.js';
+import {
+  endAdvice,
+  endSentence,
+  endValue,
+  refusalNameOf,
+  type Since,
+  watchExitCode,
+} from '../end-words.js';
 import { EXIT_DONE } from '../exit-codes.js';
 import { acting, type Ending, type Invocation } from '../invocation.js';
 import { asOperator, designate, type Operator } from '../operator.js';
@@ -23,7 +30,8 @@ interface WatchOptions {
 }
 
 const HOLD_LIMIT_MAX_S = 30;
-const WAIT_FIRST_MS = 200;
+/** Short at first: what a program prints before it is seen is missed. */
+const WAIT_FIRST_MS = 50;
 const WAIT_LONGEST_MS = 1_000;
 
 /** Refusals that say only that nobody is there yet. */
@@ -31,6 +39,8 @@ const VACANCIES: readonly string[] = ['LOCUS_NOT_OCCUPIED', 'CARRIER_NOT_ATTACHE
 
 const EXAMPLES = `
 Nothing but the terminal's bytes goes to stdout, and nothing earlier than now is shown.
+With --wait it begins at the position at which it got in: the first moments of a program may be missed.
+With --hold-limit 0 the agent is never held, and so the look ends when it cannot keep up (lagging).
 Leave with q, Ctrl-C or Ctrl-]; the agent goes on. Exit code: 0 ended or left, 3 refused or
 closed by name, 4 transport lost or nobody answers.
 
@@ -109,7 +119,7 @@ async function look(looking: Looking, mayWait: boolean): Promise<number> {
     return EXIT_DONE;
   }
   const since = end.kind === 'lost' ? await askAgain(looking) : undefined;
-  report(looking.invocation, end, since);
+  report(looking, end, since);
   return watchExitCode(end);
 }
 
@@ -164,7 +174,7 @@ function announce(looking: Looking, { geometry, outSeq }: Opening, screen: Scree
   const advice = isSmaller ? ' (make yours larger to see it as it is)' : '';
   invocation.note(
     `watching ${name}: its terminal is ${formatSize(geometry)}${yours}${advice}; ` +
-      'nothing earlier is shown; q, Ctrl-C or Ctrl-] leaves',
+      `nothing earlier is shown; ${process.stdin.isTTY ? 'q, Ctrl-C or Ctrl-]' : 'Ctrl-C'} leaves`,
   );
 }
 
@@ -192,13 +202,17 @@ async function askAgain({ data, terms }: Looking): Promise<Since> {
   }
 }
 
-function report(invocation: Invocation, end: StreamEnd, since: Since): void {
+function report({ invocation, name, terms }: Looking, end: StreamEnd, since: Since): void {
   if (invocation.isJson) {
     invocation.warn(JSON.stringify(endValue(end, since)));
   } else if (watchExitCode(end) === EXIT_DONE) {
     invocation.note(endSentence(end, since));
   } else {
     invocation.warn(endSentence(end, since));
+  }
+  const advice = endAdvice(end, { name, holdLimitMs: terms.holdLimitMs });
+  if (advice !== undefined) {
+    invocation.note(advice);
   }
 }
 
