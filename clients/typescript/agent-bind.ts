@@ -2,13 +2,14 @@
  * An agent's presence, kept through a restart of authority.
  *
  *   bound ──lost──► binding again ──bound──► bound
- *                        └──refused, or the grace is spent──► over
+ *                        └──refused for good, or the grace is spent──► over
  *
  * Authority keeps the terminal of a lost agent for its grace and gives it back to the same
  * certificate or its renewal, so the program goes on.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LoadedIdentity } from '#chassis/identity-files.js';
+import type { ReasonName } from '#kernel/refusal.js';
 import { type BindOptions, BindStream } from './bind-stream.js';
 import { type CallError, RefusedError, UnreachableError } from './call-errors.js';
 import { type AuthorityConnection, connect } from './connect.js';
@@ -19,6 +20,8 @@ const REBIND_FIRST_MS = 100;
 const REBIND_LONGEST_MS = 1_000;
 
 interface Held {
+  /** Who dialled: a renewal does not change a connection that was made before it. */
+  readonly as: LoadedIdentity;
   readonly authority: AuthorityConnection;
   readonly stream: BindStream;
 }
@@ -29,6 +32,8 @@ export class AgentBind implements Disposable {
   readonly #endpoint: string;
   readonly #options: BindOptions;
   #held: Held;
+  /** For calls, once the bind's own connection is another certificate's than the newest. */
+  #renewed: Omit<Held, 'stream'> | undefined;
   #isClosed = false;
 
   private constructor(endpoint: string, held: Held, options: BindOptions) {
@@ -47,9 +52,21 @@ export class AgentBind implements Disposable {
     return new AgentBind(endpoint, await hold(endpoint, identity, options), options);
   }
 
-  /** For the calls of this agent. A new one after each restart of authority. */
+  /**
+   * For the calls of this agent, as its newest identity: take it anew for each. The one before is closed
+   * when there is a newer one, after a renewal and after a restart of authority.
+   */
   get authority(): AuthorityConnection {
-    return this.#held.authority;
+    const { as, authority, stream } = this.#held;
+    if (as === stream.identity) {
+      return authority;
+    }
+    if (this.#renewed?.as !== stream.identity) {
+      this.#releaseRenewed();
+      const newest = connect(this.#endpoint, 'authority', stream.identity);
+      this.#renewed = { as: stream.identity, authority: newest };
+    }
+    return this.#renewed.authority;
   }
 
   /** The newest identity: what a new connection should present. */
@@ -64,6 +81,7 @@ export class AgentBind implements Disposable {
 
   close(): void {
     this.#isClosed = true;
+    this.#releaseRenewed();
     release(this.#held);
   }
 
@@ -71,10 +89,16 @@ export class AgentBind implements Disposable {
     this.close();
   }
 
+  #releaseRenewed(): void {
+    this.#renewed?.authority[Symbol.dispose]();
+    this.#renewed = undefined;
+  }
+
   async #keep(): Promise<CallError> {
     for (;;) {
       const loss = await this.#held.stream.lost;
       const identity = this.#held.stream.identity;
+      this.#releaseRenewed();
       release(this.#held);
       const again = await this.#holdAgain(identity, loss);
       if (again instanceof Error) {
@@ -109,10 +133,15 @@ export class AgentBind implements Disposable {
   }
 }
 
-/** A service that is going down will be back; any other refusal stays. */
+/**
+ * A service that is going down will be back, and what ends meanwhile frees a full disk's room: the seat
+ * is kept for the grace. Any other refusal stays.
+ */
 function isFinal(error: CallError): boolean {
-  return error instanceof RefusedError && error.refusal.reason !== 'SERVICE_DRAINING';
+  return error instanceof RefusedError && !passing.has(error.refusal.reason);
 }
+
+const passing: ReadonlySet<ReasonName> = new Set(['SERVICE_DRAINING', 'JOURNAL_FULL']);
 
 async function hold(
   endpoint: string,
@@ -121,7 +150,7 @@ async function hold(
 ): Promise<Held> {
   const authority = connect(endpoint, 'authority', identity);
   try {
-    return { authority, stream: await BindStream.open(authority, identity, options) };
+    return { as: identity, authority, stream: await BindStream.open(authority, identity, options) };
   } catch (error) {
     authority[Symbol.dispose]();
     throw error;

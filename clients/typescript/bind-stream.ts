@@ -21,7 +21,10 @@ import { newRequest } from './certificate-request.js';
 import type { AuthorityConnection } from './connect.js';
 
 export interface BindOptions {
-  /** Told each renewed identity, so that it can be kept. */
+  /**
+   * Told each renewed identity, so that it can be kept. What it throws stays with it: the renewal holds
+   * all the same, and the next one is handed over as well.
+   */
   readonly onRenewed?: ((identity: LoadedIdentity) => void) | undefined;
   readonly clock?: Clock;
 }
@@ -148,9 +151,13 @@ export class BindStream implements Disposable {
     }
     const { rootPem } = this.#identity;
     this.#identity = { identity: { certificatePem, keyPem: pending.keyPem }, rootPem };
-    this.#options.onRenewed?.(this.#identity);
     pending.resolve(this.#identity);
     this.#renewAtHalfLife();
+    try {
+      this.#options.onRenewed?.(this.#identity);
+    } catch {
+      // Out of here it would end the process from inside the transport, and the run with it.
+    }
   }
 
   #renewalRefused(message: Refused): void {

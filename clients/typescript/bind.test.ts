@@ -116,6 +116,48 @@ test('an agent that is refused when it binds again gives up, by that name', asyn
   expect(await bind.lost).toMatchObject({ refusal: { reason: 'CERTIFICATE_EXPIRED' } });
 });
 
+test('a full disk does not end a presence: it binds again when there is room', async () => {
+  const first = await serving(accept);
+  const port = Number(first.endpoint.split(':')[1]);
+  using _bind = await AgentBind.open(first.endpoint, await root.identity('agent', 'demo'));
+  first[Symbol.dispose]();
+  let asked = 0;
+  await serving((call) => {
+    asked += 1;
+    if (asked === 1) {
+      call.on('error', () => undefined);
+      call.emit('error', statusOf({ reason: 'JOURNAL_FULL', facts: {} }));
+    } else {
+      accept(call);
+    }
+  }, port);
+  await until(() => asked === 2);
+});
+
+test('after a renewal calls are made as the newest identity', async () => {
+  const { endpoint } = await serving(acceptAndRenew);
+  using bind = await AgentBind.open(endpoint, await root.identity('agent', 'demo'));
+  const before = bind.authority;
+  expect(bind.authority).toBe(before);
+  await bind.renew();
+  const after = bind.authority;
+  expect(after).not.toBe(before);
+  expect(bind.authority).toBe(after);
+});
+
+test('a keeper that throws costs neither the renewal nor the presence', async () => {
+  const { endpoint } = await serving(acceptAndRenew);
+  const identity = await root.identity('agent', 'demo');
+  using bind = await AgentBind.open(endpoint, identity, {
+    onRenewed: () => {
+      throw new Error('the disk is full');
+    },
+  });
+  const first = await bind.renew();
+  expect(first).not.toBe(identity);
+  expect(await bind.renew()).not.toBe(first);
+});
+
 /** A clock that a test moves. */
 class HeldClock implements Clock {
   #nowMs: number;
