@@ -2,6 +2,7 @@
  * The reading side of Present and Possess: exact, in order, or over.
  *
  *   opening ──opened──► open ──(Closed, error, a gap, stop)──► over
+ *      └────────────(Closed, error, stop)─────────────────────────▲
  *
  * `over` is final: not one byte is passed on afterwards, whatever the transport still holds.
  * Output is passed on one frame at a time; while the consumer has not taken one, nothing is read.
@@ -16,9 +17,9 @@ import type {
   OutputFrame,
   PossessResponse,
 } from '#gen/wheelhouse/data/v1/data.js';
-import type { Refusal } from '#kernel/refusal.js';
+import { type CloseReasonName, kebab, type ReasonName, type Refusal } from '#kernel/refusal.js';
 import { type AckLedger, acked, isAckDue, openLedger, received, taken } from './ack-ledger.js';
-import { callError, UnreachableError } from './call-errors.js';
+import { type CallError, callError, RefusedError, UnreachableError } from './call-errors.js';
 import { type ClosedEnd, endOf, exitOf, type StreamEnd } from './stream-end.js';
 
 type Event = NonNullable<PossessResponse['event']>;
@@ -42,6 +43,15 @@ export interface StreamSide<Request> {
   /** One operation was refused; `undefined` when its name is unknown to this build. */
   refused?(request: bigint, refusal: Refusal | undefined): void;
 }
+
+/** Reasons to close a stream that are also reasons not to begin one: what the next opening would be told. */
+const refusalBy: Readonly<Partial<Record<CloseReasonName, ReasonName>>> = {
+  WORKER_CLOSED: 'WORKER_CLOSED',
+  GENERATION_ADVANCED: 'WORKER_GENERATION_ADVANCED',
+  CONTROL_UNBOUND: 'CONTROL_CHANNEL_NOT_BOUND',
+  AUTHORITY_UNREACHABLE: 'AUTHORITY_UNREACHABLE',
+  DRAINING: 'SERVICE_DRAINING',
+};
 
 /** An opening that has not been answered after this long will not be. */
 const OPENING_MS = 15_000;
@@ -233,7 +243,15 @@ export class OutputStream<Request> {
     // What was acknowledged may still have been on its way when the sender closed.
     const { ackedSeq } = this.#ledger;
     const closed = { ...end, ackedSeq: end.ackedSeq > ackedSeq ? end.ackedSeq : ackedSeq };
-    this.#finish(this.#isLeaving ? this.#detached(closed) : closed);
+    this.#finish(this.#isLeaving ? this.#detached(closed) : closed, this.#closedAtOnce(end.reason));
+  }
+
+  /** What an opening is told that was closed before it began: a ruling, where the reason is one's name. */
+  #closedAtOnce(reason: CloseReasonName): CallError {
+    const named = refusalBy[reason];
+    return named === undefined
+      ? new UnreachableError(this.#side.service, `it closed at once: ${kebab(reason)}`)
+      : new RefusedError({ reason: named, facts: {} });
   }
 
   /** The status that ends a call that did not end well. */

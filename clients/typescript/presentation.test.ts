@@ -38,7 +38,7 @@ function output(seq: bigint, text: string): Event {
   return { $case: 'output', value: { seq, payload: Buffer.from(text) } };
 }
 
-function closed(reason: 'WORKER_CLOSED' | 'ENDED', seq: bigint): Event {
+function closed(reason: 'WORKER_CLOSED' | 'ENDED' | 'RELEASED', seq: bigint): Event {
   const value = { reason: toCloseReason(reason), ackedSeq: 100n, sentSeq: seq, producedSeq: seq };
   return { $case: 'closed', value: { ...value, exit: undefined } };
 }
@@ -182,6 +182,20 @@ test('a refusal arrives by its name and facts', async () => {
   const failure = Presentation.open(data, { worker }, gathering());
   await expect(failure).rejects.toBeInstanceOf(RefusedError);
   await expect(failure).rejects.toMatchObject({ refusal });
+});
+
+test('closed before it began is a close, and the opening is refused by its name', async () => {
+  const data = await serving(scripted([closed('WORKER_CLOSED', 0n)]));
+  const failure = Presentation.open(data, { worker }, gathering());
+  await expect(failure).rejects.toBeInstanceOf(RefusedError);
+  await expect(failure).rejects.toMatchObject({ refusal: { reason: 'WORKER_CLOSED', facts: {} } });
+});
+
+test('closed before it began for what is no refusal says what for', async () => {
+  const data = await serving(scripted([closed('RELEASED', 0n)]));
+  const failure = Presentation.open(data, { worker }, gathering());
+  await expect(failure).rejects.toBeInstanceOf(UnreachableError);
+  await expect(failure).rejects.toThrow(/closed at once: released/);
 });
 
 test('nobody answering is not a refusal', async () => {
