@@ -8,7 +8,16 @@ export function bug(message: string): never {
   throw new Bug(message);
 }
 
-/** Ends a switch over a union: the compiler proves that nothing reaches it. */
+/**
+ * Ends a switch over a union: the compiler proves that nothing reaches it.
+ *
+ * Says the kind and no more: what else is in a value may be bytes of a terminal, and a log has none.
+ */
 export function assertNever(value: never): never {
-  return bug(`a case nobody ruled: ${JSON.stringify(value)}`);
+  return bug(`a case nobody ruled: ${kindOf(value)}`);
+}
+
+function kindOf(value: unknown): string {
+  const kind = typeof value === 'object' && value !== null && 'kind' in value && value.kind;
+  return typeof kind === 'string' ? kind : `a ${typeof value} without a kind`;
 }
