@@ -27,7 +27,8 @@ interface Range {
 /** A whole number within a range. Anything else stops the service from starting. */
 export function integer(variable: string, range: Range): Setting<number> {
   const parse = (text: string): number => {
-    const value = Number(text);
+    // Nothing at all would read as 0.
+    const value = text.trim() === '' ? Number.NaN : Number(text);
     if (!Number.isSafeInteger(value) || value < range.min || value > range.max) {
       throw new SettingFault(
         `${variable} must be a whole number from ${range.min} to ${range.max}`,
