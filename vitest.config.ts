@@ -6,8 +6,14 @@ const conditions = ['source', 'module', 'node', 'development|production'];
 const resolve = { conditions };
 const ssr = { resolve: { conditions } };
 
-/** Processes are started, and two of the machine's cores are all there may be. */
+/**
+ * Processes are started, and two of the machine's cores are all there may be.
+ *
+ * A test that fails is run once more: a neighbour may have had both cores. Whoever needed it is printed
+ * at the end, by name and with its first failure, and is a bug to look into, not a test that passed.
+ */
 const processes = {
+  retry: 1,
   pool: 'forks' as const,
   maxWorkers: 2,
   testTimeout: 60_000,

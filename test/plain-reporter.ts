@@ -26,6 +26,9 @@ export default class PlainReporter implements Reporter {
     for (const { name, reason } of tally.skipped) {
       process.stdout.write(`skipped: ${name}: ${reason ?? 'NO REASON GIVEN'}\n`);
     }
+    for (const test of triedAgain(modules)) {
+      process.stdout.write(`tried again: ${test}\n`);
+    }
     const inCi = process.env['CI'] === 'true';
     if (tally.failed > 0 || (inCi && tally.skipped.some(({ reason }) => reason === undefined))) {
       process.exitCode = 1;
@@ -51,6 +54,14 @@ function tallyOf(modules: readonly TestModule[], unhandledErrorCount: number): T
     failed: inState('failed').length + brokenFileCount + unhandledErrorCount,
     skipped: [...inState('skipped'), ...inState('pending')].map(skipOf),
   };
+}
+
+/** Who passed at the second try, with what it failed by at the first. */
+function triedAgain(modules: readonly TestModule[]): readonly string[] {
+  return modules
+    .flatMap((module) => [...module.children.allTests()])
+    .filter((test) => test.diagnostic()?.flaky)
+    .map((test) => `${test.fullName}: ${test.result().errors?.[0]?.message.split('\n')[0]}`);
 }
 
 function skipOf(test: TestCase): Skip {
