@@ -448,6 +448,18 @@ describe('P7: closing', () => {
     ]);
   });
 
+  test('a worker without a terminal does not wait for a node that goes away', async () => {
+    await using stage = await Stage.open();
+    const { node, ada, worker, attachmentRef } = await atWork(stage);
+    await node.release(attachmentRef);
+    node.acks = false;
+    const closing = ada.close(worker);
+    await node.first('fence');
+    await node.leave();
+    expect((await closing).fencing).toBe(Fencing.FENCED_BY_DISCONNECT);
+    await eventually(async () => (await ada.list())[0]?.state === WorkerState.CLOSED);
+  });
+
   test('without an acknowledgement the node is cut off, and the closing ends when it is back', async () => {
     await using stage = await Stage.open({ fenceAckMs: 2_000 });
     const { node, ada, worker, carried } = await atWork(stage);

@@ -11,8 +11,14 @@ import {
 
 const states = {
   'awaiting node': { kind: 'awaiting-node' },
-  'fencing presentations': { kind: 'fencing', scope: 'PRESENTATIONS' },
-  'fencing possession': { kind: 'fencing', scope: 'POSSESSION' },
+  'fencing presentations': { kind: 'fencing', scope: 'PRESENTATIONS', isAttached: true },
+  'fencing possession': { kind: 'fencing', scope: 'POSSESSION', isAttached: true },
+  'fencing presentations of no terminal': {
+    kind: 'fencing',
+    scope: 'PRESENTATIONS',
+    isAttached: false,
+  },
+  'fencing possession of no terminal': { kind: 'fencing', scope: 'POSSESSION', isAttached: false },
   finished: { kind: 'finished' },
 } as const satisfies Readonly<Record<string, ClosingState>>;
 
@@ -33,6 +39,14 @@ const possession: ClosingStep = {
   state: states['fencing possession'],
   effects: [{ kind: 'send-fence', scope: 'POSSESSION' }],
 };
+const presentationsOfNone: ClosingStep = {
+  state: states['fencing presentations of no terminal'],
+  effects: presentations.effects,
+};
+const possessionOfNone: ClosingStep = {
+  state: states['fencing possession of no terminal'],
+  effects: possession.effects,
+};
 const finish: ClosingStep = { state: states.finished, effects: [{ kind: 'finish' }] };
 const finishInTime: ClosingStep = {
   state: states.finished,
@@ -42,6 +56,12 @@ const cut: ClosingStep = {
   state: states['awaiting node'],
   effects: [{ kind: 'cut-node' }, { kind: 'report-disconnect' }],
 };
+
+/** Nothing to wait for: the node is not, and who waits is not told more than is so. */
+const finishUnacknowledged = (first: ClosingEffect): ClosingStep => ({
+  state: states.finished,
+  effects: [first, { kind: 'report-disconnect' }, { kind: 'finish' }],
+});
 
 function still(state: ClosingState, ...effects: readonly ClosingEffect[]): ClosingStep {
   return { state, effects };
@@ -77,6 +97,22 @@ const table: Readonly<
     deadline: cut,
     waited: still(states['fencing possession'], { kind: 'report-disconnect' }),
   },
+  'fencing presentations of no terminal': {
+    'node ready': presentationsOfNone,
+    'presentations acked': possessionOfNone,
+    'possession acked': still(states['fencing presentations of no terminal']),
+    'node gone': finishUnacknowledged({ kind: 'disarm-deadline' }),
+    deadline: finishUnacknowledged({ kind: 'cut-node' }),
+    waited: still(states['fencing presentations of no terminal'], { kind: 'report-disconnect' }),
+  },
+  'fencing possession of no terminal': {
+    'node ready': presentationsOfNone,
+    'presentations acked': still(states['fencing possession of no terminal']),
+    'possession acked': finishInTime,
+    'node gone': finishUnacknowledged({ kind: 'disarm-deadline' }),
+    deadline: finishUnacknowledged({ kind: 'cut-node' }),
+    waited: still(states['fencing possession of no terminal'], { kind: 'report-disconnect' }),
+  },
   finished: {
     'node ready': still(states.finished),
     'presentations acked': still(states.finished),
@@ -100,7 +136,7 @@ describe('P7: presentations, then the possession, then closed', () => {
 
   test.each([
     { what: 'a terminal', isAttached: true, where: 'connected', step: presentations },
-    { what: 'no terminal', isAttached: false, where: 'connected', step: presentations },
+    { what: 'no terminal', isAttached: false, where: 'connected', step: presentationsOfNone },
     {
       what: 'a terminal',
       isAttached: true,

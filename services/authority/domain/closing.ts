@@ -7,7 +7,7 @@
  *
  * A worker whose terminal is gone is fenced all the same while its node is connected: of a look that is
  * on its way out, the last frame may still be at that node's transport. Only a node that is away has
- * nothing left of it, since its presentations died with its stream.
+ * nothing left of it, since its presentations died with its stream: it is not waited for.
  *
  * The deadline is of one attempt on one stream: when it passes unacknowledged, the node is cut off and
  * whoever waits is told `fenced-by-disconnect`. It is gone with its stream, so that a new one is never
@@ -23,7 +23,12 @@ export type Fencing = 'fenced' | 'fenced-by-disconnect';
 
 export type ClosingState =
   | { readonly kind: 'awaiting-node' }
-  | { readonly kind: 'fencing'; readonly scope: FenceScope }
+  | {
+      readonly kind: 'fencing';
+      readonly scope: FenceScope;
+      /** Whether there is a terminal, so that a node that goes away is to be waited for. */
+      readonly isAttached: boolean;
+    }
   | { readonly kind: 'finished' };
 
 export type ClosingInput =
@@ -51,6 +56,8 @@ export type ClosingEffect =
 
 export type ClosingStep = Step<ClosingState, ClosingEffect>;
 
+type FencingState = Extract<ClosingState, { readonly kind: 'fencing' }>;
+
 const awaitingNode: ClosingState = { kind: 'awaiting-node' };
 
 /** Where a closing starts: a node to fence, nothing to fence, or a node to wait for. */
@@ -59,7 +66,7 @@ export function beginClosing(given: {
   readonly isNodeConnected: boolean;
 }): ClosingStep {
   if (given.isNodeConnected) {
-    return beginAttempt();
+    return beginAttempt(given.isAttached);
   }
   return given.isAttached
     ? { state: awaitingNode, effects: [{ kind: 'report-disconnect' }] }
@@ -82,7 +89,7 @@ export function stepClosing(state: ClosingState, input: ClosingInput): ClosingSt
 function whileAwaiting(state: ClosingState, input: ClosingInput): ClosingStep {
   switch (input.kind) {
     case 'node-ready':
-      return beginAttempt();
+      return beginAttempt(true);
     case 'waited':
       return { state, effects: [{ kind: 'report-disconnect' }] };
     case 'acked':
@@ -94,42 +101,51 @@ function whileAwaiting(state: ClosingState, input: ClosingInput): ClosingStep {
   }
 }
 
-function whileFencing(
-  state: Extract<ClosingState, { readonly kind: 'fencing' }>,
-  input: ClosingInput,
-): ClosingStep {
+function whileFencing(state: FencingState, input: ClosingInput): ClosingStep {
   switch (input.kind) {
     case 'acked':
-      return input.scope === state.scope ? afterAck(state.scope) : { state, effects: [] };
+      return input.scope === state.scope ? afterAck(state) : { state, effects: [] };
     case 'node-ready':
       // A newer stream: what was sent on the older one counts for nothing.
-      return beginAttempt();
+      return beginAttempt(state.isAttached);
     case 'node-gone':
-      return { state: awaitingNode, effects: [{ kind: 'disarm-deadline' }] };
+      return state.isAttached
+        ? { state: awaitingNode, effects: [{ kind: 'disarm-deadline' }] }
+        : unacknowledged({ kind: 'disarm-deadline' });
     case 'waited':
       return { state, effects: [{ kind: 'report-disconnect' }] };
     case 'deadline':
-      return {
-        state: awaitingNode,
-        effects: [{ kind: 'cut-node' }, { kind: 'report-disconnect' }],
-      };
+      return state.isAttached
+        ? { state: awaitingNode, effects: [{ kind: 'cut-node' }, { kind: 'report-disconnect' }] }
+        : unacknowledged({ kind: 'cut-node' });
     default:
       return assertNever(input);
   }
 }
 
 /** One time for both acknowledgements. */
-function beginAttempt(): ClosingStep {
-  const { state, effects } = fence('PRESENTATIONS');
+function beginAttempt(isAttached: boolean): ClosingStep {
+  const { state, effects } = fence('PRESENTATIONS', isAttached);
   return { state, effects: [...effects, { kind: 'arm-deadline' }] };
 }
 
-function fence(scope: FenceScope): ClosingStep {
-  return { state: { kind: 'fencing', scope }, effects: [{ kind: 'send-fence', scope }] };
+function fence(scope: FenceScope, isAttached: boolean): ClosingStep {
+  return {
+    state: { kind: 'fencing', scope, isAttached },
+    effects: [{ kind: 'send-fence', scope }],
+  };
 }
 
-function afterAck(scope: FenceScope): ClosingStep {
+function afterAck({ scope, isAttached }: FencingState): ClosingStep {
   return scope === 'PRESENTATIONS'
-    ? fence('POSSESSION')
+    ? fence('POSSESSION', isAttached)
     : { state: { kind: 'finished' }, effects: [{ kind: 'disarm-deadline' }, { kind: 'finish' }] };
+}
+
+/** The node is away and there is nothing to wait for: told as it was, and finished. */
+function unacknowledged(effect: ClosingEffect): ClosingStep {
+  return {
+    state: { kind: 'finished' },
+    effects: [effect, { kind: 'report-disconnect' }, { kind: 'finish' }],
+  };
 }
