@@ -111,7 +111,7 @@ export class Possession {
     });
   }
 
-  /** Ends the terminal: its program is hung up, and what it still writes is passed on. */
+  /** Ends the terminal at once: its program is hung up, and of what it still writes nothing comes. */
   end(): void {
     this.#stream.halfClose();
   }
