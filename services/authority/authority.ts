@@ -157,11 +157,8 @@ export class Authority implements Deciding {
     const events = decided.flatMap(({ decision }) =>
       decision.kind === 'granted' ? decision.value.events : [],
     );
-    if (events.length === 0) {
-      return decided;
-    }
     const { store, clock } = this.#options;
-    const committed = store.append(events, clock.now());
+    const committed = events.length === 0 ? granted(undefined) : store.append(events, clock.now());
     return committed.kind === 'granted'
       ? decided
       : this.#decideAll(queue, { refusal: committed.refusal, decided });

@@ -125,21 +125,26 @@ function whileFencing(state: FencingState, input: ClosingInput): ClosingStep {
 
 /** One time for both acknowledgements. */
 function beginAttempt(isAttached: boolean): ClosingStep {
-  const { state, effects } = fence('PRESENTATIONS', isAttached);
-  return { state, effects: [...effects, { kind: 'arm-deadline' }] };
-}
-
-function fence(scope: FenceScope, isAttached: boolean): ClosingStep {
-  return {
-    state: { kind: 'fencing', scope, isAttached },
-    effects: [{ kind: 'send-fence', scope }],
-  };
+  const { state, effects } = fence('PRESENTATIONS');
+  return { state: { ...state, isAttached }, effects: [...effects, { kind: 'arm-deadline' }] };
 }
 
 function afterAck({ scope, isAttached }: FencingState): ClosingStep {
-  return scope === 'PRESENTATIONS'
-    ? fence('POSSESSION', isAttached)
-    : { state: { kind: 'finished' }, effects: [{ kind: 'disarm-deadline' }, { kind: 'finish' }] };
+  if (scope === 'POSSESSION') {
+    return {
+      state: { kind: 'finished' },
+      effects: [{ kind: 'disarm-deadline' }, { kind: 'finish' }],
+    };
+  }
+  const { state, effects } = fence('POSSESSION');
+  return { state: { ...state, isAttached }, effects };
+}
+
+function fence(scope: FenceScope): {
+  readonly state: Omit<FencingState, 'isAttached'>;
+  readonly effects: readonly ClosingEffect[];
+} {
+  return { state: { kind: 'fencing', scope }, effects: [{ kind: 'send-fence', scope }] };
 }
 
 /** The node is away and there is nothing to wait for: told as it was, and finished. */
