@@ -46,7 +46,7 @@ export function endAdvice(
 function closeAdvice(reason: CloseReasonName, name: string): string | undefined {
   switch (reason) {
     case 'ENDED':
-      return `The program has ended, and all it wrote was shown. The next one is seen with wheelhouse watch ${name} --wait.`;
+      return `The program has ended, and all it wrote since you came was shown. The next one is seen with wheelhouse watch ${name} --wait.`;
     case 'LAGGING':
       return 'This reader held the terminal for longer than it may; what was shown is exact up to there. Look again, or see --hold-limit.';
     case 'WORKER_CLOSED':

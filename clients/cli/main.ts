@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { CommanderError } from 'commander';
 import { EXIT_BUG, EXIT_DONE, EXIT_NOT_THE_PROGRAMS, EXIT_USAGE } from './exit-codes.js';
 import { buildProgram } from './program.js';
+import { commandIndex, silenceUsage, usageHint, usageValue, wantsJson } from './usage-words.js';
 
 /** A reader that takes nothing more does not keep the process. */
 const FLUSH_MS = 2_000;
@@ -14,8 +15,14 @@ const ending = { exitCode: EXIT_DONE };
 process.stdout.on('error', () => undefined);
 process.stderr.on('error', () => undefined);
 
+const words = process.argv.slice(2);
+
 try {
-  await buildProgram(ending, version()).parseAsync();
+  const program = buildProgram(ending, version());
+  if (wantsJson(words)) {
+    silenceUsage(program);
+  }
+  await program.parseAsync();
 } catch (error) {
   ending.exitCode = usageExitCode(error);
 }
@@ -37,17 +44,23 @@ function usageExitCode(error: unknown): number {
   if (error.exitCode === 0) {
     return EXIT_DONE;
   }
+  explainUsage(error);
   return isRun() ? EXIT_NOT_THE_PROGRAMS : EXIT_USAGE;
+}
+
+/** Commander has told people the problem already, and programs nothing. */
+function explainUsage(error: CommanderError): void {
+  const hint = usageHint(error, words);
+  if (wantsJson(words)) {
+    process.stderr.write(`${JSON.stringify(usageValue(error, words))}\n`);
+  } else if (hint !== undefined) {
+    process.stderr.write(`${hint}\n`);
+  }
 }
 
 /** Whatever of `run` is not the program's is 125, usage too. */
 function isRun(): boolean {
-  const valued = ['--state', '--as'];
-  const words = process.argv.slice(2);
-  return (
-    words.find((word, at) => !word.startsWith('-') && !valued.includes(words[at - 1] ?? '')) ===
-    'run'
-  );
+  return words[commandIndex(words)] === 'run';
 }
 
 async function flushed(): Promise<void> {

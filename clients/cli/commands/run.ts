@@ -9,13 +9,20 @@ import { AgentRun, actorOf, type RunRequest } from '../agent-run.js';
 import { startDetached } from '../detached-run.js';
 import { endSentence, endValue } from '../end-words.js';
 import { EnvFileError, type Environment, parseAddition, parseEnvFile } from '../environment.js';
-import { EXIT_DONE, EXIT_NOT_THE_PROGRAMS, programExitCode, runExitCodeOf } from '../exit-codes.js';
+import {
+  EXIT_DONE,
+  EXIT_NOT_THE_PROGRAMS,
+  programExitCode,
+  runExitCodeOf,
+  UsageError,
+} from '../exit-codes.js';
 import { acting, type Ending, type Invocation } from '../invocation.js';
 import { answeringEndpointsOf } from '../operator.js';
 import { DEFAULT_SIZE, Gate, Screen } from '../screen.js';
 import { onEndingSignal } from '../signals.js';
 import { parseSize } from '../size.js';
 import { visible } from '../table.js';
+import { isNameless, namelessHint } from '../usage-words.js';
 
 interface RunOptions {
   readonly detach?: true;
@@ -70,9 +77,13 @@ export function addRun(program: Command, ending: Ending): void {
 
 async function run(
   invocation: Invocation,
-  [worker = '', ...argv]: readonly string[],
+  operands: readonly string[],
   options: RunOptions,
 ): Promise<number> {
+  if (isNameless(operands, process.argv)) {
+    throw new UsageError(namelessHint(process.argv));
+  }
+  const [worker = '', ...argv] = operands;
   const isHeadless = options.headless === true || options.detach === true;
   const screen = new Screen((bytes) => forward(bytes));
   let forward: (bytes: Buffer) => void = () => undefined;
