@@ -78,6 +78,15 @@ test('whatever of run is not the program’s is 125 and has its name', async () 
   expect(stderr).toContain('wheelhouse worker open nosuch');
 });
 
+test('on a terminal run says who works where, on a line of its own', async () => {
+  const shown = deployment.startInTerminal(['run', 'demo', '--', 'sh', '-c', 'echo BEGUN']);
+  expect(await shown.ended).toBe(0);
+  expect(shown.shown()).toMatch(/^running sh at demo as agent demo, in \S+\r\nBEGUN\r\n/);
+  const quiet = deployment.startInTerminal(['-q', 'run', 'demo', '--', 'sh', '-c', 'echo BEGUN']);
+  expect(await quiet.ended).toBe(0);
+  expect(quiet.shown()).toMatch(/^BEGUN\r\n/);
+});
+
 test('a name that does not do is told with its rule', async () => {
   const { code, stderr } = await deployment.wheelhouse('worker', 'open', 'Bad Name');
   expect(code).toBe(3);

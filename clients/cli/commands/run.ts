@@ -123,11 +123,12 @@ async function runHere(
     },
   });
   const ending = endOnSignal(agentRun);
+  // Before raw mode, in which a line no longer begins at the left.
+  announce(invocation, agentRun, request, screen);
   if (!request.isHeadless) {
     onTyped((bytes) => void forwardInput(agentRun, screen, bytes));
     attachScreen(agentRun, screen, ending);
   }
-  announce(invocation, agentRun, request, screen);
   gate.open();
   const end = await agentRun.ended;
   const isClean = end.kind === 'closed' && end.exit?.kind === 'code';

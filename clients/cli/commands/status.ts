@@ -5,7 +5,8 @@ import { EXIT_DONE, EXIT_UNREACHABLE } from '../exit-codes.js';
 import { type Health, healthOf } from '../health.js';
 import { acting, type Ending, type Invocation } from '../invocation.js';
 import { operatorOf } from '../operator.js';
-import { isUp } from '../services.js';
+import { isUp, leftBehind } from '../services.js';
+import type { StateFolder } from '../state-folder.js';
 import { formatTable } from '../table.js';
 
 const EXAMPLES = `
@@ -43,7 +44,7 @@ async function status(invocation: Invocation): Promise<number> {
   const rows = [
     ['state folder', state.exists ? state.dir : `${state.dir} (not made yet)`],
     ['identity', state.identity({ role, name }) === undefined ? `${identity} (missing)` : identity],
-    ['up', held ? `process ${state.up()?.pid ?? 'unknown'}` : 'no'],
+    ['up', upWords(state, held)],
     ...services.map(({ service, endpoint, health }) => [
       service,
       `${endpoint} ${health === 'serving' ? colours.good(health) : colours.bad(health)}`,
@@ -60,6 +61,15 @@ async function status(invocation: Invocation): Promise<number> {
     invocation.note('next: wheelhouse up');
   }
   return isServing ? EXIT_DONE : EXIT_UNREACHABLE;
+}
+
+function upWords(state: StateFolder, isHeld: boolean): string {
+  if (isHeld) {
+    return `process ${state.up()?.pid ?? 'unknown'}`;
+  }
+  return leftBehind(state).length === 0
+    ? 'no'
+    : 'no: it was killed, its services go on; wheelhouse up begins anew, down ends them';
 }
 
 /** Every service the folder knows of, and whether it answers. */
