@@ -53,17 +53,21 @@ function isQuestion(argv: readonly string[]): boolean {
   return dashes !== -1 && argv[dashes - 1] === 'complete';
 }
 
-/** The scripts' package prints: there is no other way to have one. */
+/** The scripts' package prints to stdout: there is no other way to have one. */
 function printedBy(print: () => void): string {
-  const { log } = console;
-  const lines: unknown[] = [];
-  console.log = (line: unknown) => void lines.push(line);
+  const { stdout } = process;
+  const { write } = stdout;
+  const parts: string[] = [];
+  stdout.write = (part: string | Uint8Array) => {
+    parts.push(String(part));
+    return true;
+  };
   try {
     print();
   } finally {
-    console.log = log;
+    stdout.write = write;
   }
-  return `${lines.join('\n')}\n`;
+  return parts.join('');
 }
 
 /**
