@@ -151,8 +151,10 @@ async function deafChild(subject: Subject): Promise<void> {
   await using at = await Room.open(subject);
   await using run = await at.runs(raw('echo ready; exec sleep 600'));
   await run.shows(/ready/);
-  const typing = run.possession.write(Buffer.alloc(256 * 1024, 0x61));
   const look = await at.operator.looksAt(at.worker);
+  const typing = run.possession.write(Buffer.alloc(256 * 1024, 0x61));
+  // Until the terminal takes no more; it holds some twenty kilobytes.
+  await delay(500);
   run.possession.resize({ rows: 40, cols: 100 });
   const closing = await within(
     'closing is not blocked',

@@ -178,7 +178,7 @@ async function longNames(subject: Subject): Promise<void> {
   expect(closed.facts['worker']!.length).toBeLessThanOrEqual(256);
   const look = data.call(present);
   look.send(presentOpen({ workerRef: long, generation: 1n }));
-  expect(nameOf(await look.ended())).toBe('WORKER_UNKNOWN');
+  expect(nameOf(await look.ended())).toBe('REQUEST_INVALID');
   using seat = await stage.seats('other');
   const start = seat.data.call(possess);
   start.send(possessOpen(seat.worker, { argv: [`/${long.slice(0, 50_000)}`] }));
