@@ -1,5 +1,6 @@
 /** The people and programs of the scenarios: an operator, an agent at work, a look at its terminal. */
 import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { LoadedIdentity } from '#chassis/identity-files.js';
 import { AgentBind } from '#client/agent-bind.js';
 import { connect, type DataConnection } from '#client/connect.js';
@@ -113,6 +114,15 @@ export class Look {
       release = resolve;
     });
     this.#stalled = { promise, release };
+  }
+
+  /** Waits until nothing more comes: the transport is full, and the terminal waits for this reader. */
+  async standsStill(): Promise<void> {
+    await eventually('the terminal waits for the reader', async () => {
+      const before = this.received.bytes;
+      await delay(200);
+      return this.received.bytes === before;
+    });
   }
 
   goesOn(): void {

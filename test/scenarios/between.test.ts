@@ -14,11 +14,7 @@ async function stalledAfterLeaving(subject: Subject): Promise<void> {
   const look = await room.operator.looksAt(room.worker, { holdLimitMs: 30_000 });
   await look.shows(/y\ny\n/);
   look.stalls();
-  await eventually('the terminal waits for the reader', async () => {
-    const before = look.received.bytes;
-    await delay(200);
-    return look.received.bytes === before;
-  });
+  await look.standsStill();
   await run[Symbol.asyncDispose]();
   await eventually('the worker is vacant', async () => {
     return (await room.operator.workers.list())[0]?.state === 1;

@@ -132,11 +132,7 @@ async function closedBehindStalled(subject: Subject): Promise<void> {
   const look = await room.operator.looksAt(room.worker, { holdLimitMs: 30_000 });
   await look.shows(/y\ny\n/);
   look.stalls();
-  await eventually('the terminal waits for the reader', async () => {
-    const before = look.received.bytes;
-    await delay(200);
-    return look.received.bytes === before;
-  });
+  await look.standsStill();
   const closing = await room.operator.workers.close(room.worker);
   expect(closing.isFenced).toBe(true);
   look.goesOn();
