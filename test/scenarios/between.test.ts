@@ -74,8 +74,8 @@ describe('between', () => {
     'P7 a fence finds every look',
     {
       file: 'services/data/carrier.ts',
-      find: 'this.#isHungUp && this.#leaving.size === 0',
-      replace: 'this.#isHungUp',
+      find: '...this.#leaving,',
+      replace: '',
     },
     stalledAfterLeaving,
   );

@@ -4,6 +4,7 @@ import type { PossessResponse, PresentResponse } from '#gen/wheelhouse/data/v1/d
 import type { Clock } from '#kernel/clock.js';
 import { granted, type Outcome, refused } from '#kernel/outcome.js';
 import { epoch, generation, ref } from '#kernel/refs.js';
+import { Carrier } from '../carrier.js';
 import { loadConfig } from '../config.js';
 import type { Grant } from '../domain/basis.js';
 import type { AuthorityLink, Designation } from '../domain/link.js';
@@ -68,6 +69,7 @@ class Around {
     farewell: () => undefined,
     presentationEnded: () => undefined,
     isFenced: () => false,
+    release: () => Promise.resolve(granted(undefined)),
   } as Partial<AuthorityLink> as AuthorityLink;
   readonly clock: Clock = {
     now: () => 0,
@@ -81,6 +83,9 @@ class Around {
     producedSeq: 10n,
     releasedSeq: 0n,
     end: undefined,
+    isFull: false,
+    hangUp: () => Promise.resolve(),
+    release: () => undefined,
     copyOut: (_from: bigint, target: Uint8Array) => target.length,
     write: () => 0,
     resize: (geometry: Geometry) => {
@@ -177,4 +182,55 @@ test('P7 two fences at once wait for the same frame, and a reader that takes it 
   await fences;
   expect(stream.cases()).toEqual(['frame', 'closed']);
   expect(stream.resetCount).toBe(0);
+});
+
+test('P7 a terminal that is hung up is kept until its last look has left the transport', async () => {
+  const around = new Around();
+  const { link, clock, terminal } = around;
+  const gone: string[] = [];
+  const stream = new StreamDouble();
+  const carrier = new Carrier({
+    basis: grant,
+    link,
+    clock,
+    config,
+    geometry: { rows: 24, cols: 80 },
+    spawn: () => terminal,
+    possessor: {
+      link,
+      clock,
+      config,
+      designation,
+      windowBytes: 4096,
+      isHeadless: true,
+      stream: new StreamDouble() as unknown as PossessStream,
+    },
+    onDetached: () => undefined,
+    onStatus: () => undefined,
+    onHungUp: () => gone.push('terminal'),
+    onGone: () => gone.push('all'),
+  });
+  carrier.begin();
+  const presenter = carrier.present({
+    link,
+    clock,
+    config,
+    designation,
+    grant,
+    presentation: 1n,
+    windowBytes: 4096,
+    holdLimitMs: 1_000,
+    stream: stream as unknown as PresentStream,
+  });
+  presenter.progressed(20n, undefined);
+  around.answers[0]?.(granted(grant));
+  carrier.end('RELEASED');
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(gone).toEqual(['terminal']);
+  const fenced = carrier.fencePresentations('WORKER_CLOSED');
+  around.timers.at(-1)?.();
+  await fenced;
+  expect(stream.resetCount).toBe(1);
+  presenter.gone();
+  expect(gone).toEqual(['terminal', 'all']);
 });
