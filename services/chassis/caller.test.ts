@@ -38,6 +38,17 @@ describe('who is calling', () => {
     });
   });
 
+  test('a service is also known to those who go by host names, nobody else is', async () => {
+    const namesOf = async (subject: Omit<Subject, 'notAfterMs'>) =>
+      new X509Certificate(await certified(subject)).subjectAltName;
+    expect(await namesOf({ role: 'service', name: 'data', node: 'local' })).toBe(
+      'URI:spiffe://wheelhouse/service/data/local, DNS:data.wheelhouse.internal',
+    );
+    expect(await namesOf({ role: 'human-control', name: 'ada' })).toBe(
+      'URI:spiffe://wheelhouse/human-control/ada',
+    );
+  });
+
   test('the same bytes say the same, other bytes their own', async () => {
     const ada = await certified({ role: 'human-control', name: 'ada' });
     const bob = await certified({ role: 'human-control', name: 'bob' });

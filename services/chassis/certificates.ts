@@ -115,11 +115,22 @@ export class CertificateAuthority {
         new x509.BasicConstraintsExtension(false, undefined, true),
         new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
         new x509.ExtendedKeyUsageExtension(usages, false),
-        new x509.SubjectAlternativeNameExtension([{ type: 'url', value: uri }], true),
+        new x509.SubjectAlternativeNameExtension(
+          [{ type: 'url', value: uri }, ...serverNames(subject)],
+          true,
+        ),
       ],
     });
     return certificate.toString('pem');
   }
+}
+
+/**
+ * What a client that knows host names only is to expect of a service: `<plane>.wheelhouse.internal`,
+ * whatever address it dials. The name says which service answers and, as the URI does, nothing else.
+ */
+function serverNames({ role, name }: Subject): x509.JsonGeneralName[] {
+  return role === 'service' ? [{ type: 'dns', value: `${name}.wheelhouse.internal` }] : [];
 }
 
 /** Makes a key and a request for a certificate on it. */
