@@ -7,11 +7,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type NatsConnection, type Subscription } from 'nats';
 import { Hint } from '#gen/wheelhouse/bus/v1/bus.js';
+import { type HintingPlane, hintSubject } from './bus-subjects.js';
 import { Fault } from './fault.js';
 import type { Logger } from './logger.js';
-
-/** Who has news. The subject is `wheelhouse.hint.<plane>`. */
-export type HintingPlane = 'authority' | 'provenance';
 
 export interface Bus extends AsyncDisposable {
   /** Says that a plane has facts up to an index. At most once; never throws for a broker that is away. */
@@ -49,7 +47,7 @@ class NatsBus implements Bus {
 
   hint(plane: HintingPlane, index: bigint): void {
     if (this.#connection?.isClosed() === false) {
-      this.#connection.publish(subjectOf(plane), Hint.encode({ index }).finish());
+      this.#connection.publish(hintSubject(plane), Hint.encode({ index }).finish());
     }
   }
 
@@ -58,7 +56,7 @@ class NatsBus implements Bus {
     let isDisposed = false;
     void this.#connected.then((connection) => {
       if (!isDisposed) {
-        subscription = connection?.subscribe(subjectOf(plane), {
+        subscription = connection?.subscribe(hintSubject(plane), {
           callback: (_error, message) => deliver(message?.data, call),
         });
       }
@@ -92,10 +90,6 @@ class NatsBus implements Bus {
 }
 
 const reconnection = { maxReconnectAttempts: -1, reconnectTimeWait: 1_000 };
-
-function subjectOf(plane: HintingPlane): string {
-  return `wheelhouse.hint.${plane}`;
-}
 
 /** What is no hint is as good as one that was lost. */
 function deliver(data: Uint8Array | undefined, call: (index: bigint) => void): void {
