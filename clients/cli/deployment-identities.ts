@@ -1,6 +1,7 @@
 /** The development root and the identities that a deployment on one machine starts with. */
 import type { CertificateAuthority, KeyedCertificate } from '#chassis/certificates.js';
 import { isNearItsEnd } from '#client/bind-stream.js';
+import { RefusedError } from '#client/call-errors.js';
 import { operatorName, type RoleName, type StateFolder } from './state-folder.js';
 
 const DAY_MS = 86_400_000;
@@ -18,16 +19,8 @@ export const LOCAL_NODE = 'local';
  */
 export async function ensureIdentities(state: StateFolder, nowMs: number): Promise<boolean> {
   state.make();
-  // Takes 0.1 s to load, and few commands come here.
-  const { CertificateAuthority: Authority, mintAuthority } = await import(
-    '#chassis/certificates.js'
-  );
-  const known = state.root();
-  const root = known ?? (await mintAuthority(nowMs));
-  if (known === undefined) {
-    state.writeRoot(root);
-  }
-  const authority = await Authority.load(root);
+  const isNew = state.root() === undefined;
+  const authority = await ensureRoot(state, nowMs);
   const operator = operatorName();
   const wanted: readonly RoleName[] = [
     { role: 'service', name: 'authority' },
@@ -38,12 +31,50 @@ export async function ensureIdentities(state: StateFolder, nowMs: number): Promi
     { role: 'creator', name: operator },
   ];
   for (const roleName of wanted) {
-    const current = state.identity(roleName);
-    if (current === undefined || isNearItsEnd(current.identity.certificatePem, nowMs)) {
-      state.writeIdentity(roleName, await mintIdentity(authority, roleName, nowMs));
-    }
+    await ensureIdentity(authority, state, roleName, nowMs);
   }
-  return known === undefined;
+  return isNew;
+}
+
+/**
+ * Who signs for the folder's root, which is made when there is none and never replaced. Refuses
+ * CALLER_UNIDENTIFIED where its key is kept elsewhere: a second root would shut out everybody.
+ */
+export async function ensureRoot(state: StateFolder, nowMs: number): Promise<CertificateAuthority> {
+  // Takes 0.1 s to load, and few commands come here.
+  const { CertificateAuthority: Authority, mintAuthority } = await import(
+    '#chassis/certificates.js'
+  );
+  const known = state.root();
+  if (known === undefined && state.rootCertificate() !== undefined) {
+    throw new RefusedError({
+      reason: 'CALLER_UNIDENTIFIED',
+      facts: {
+        found: `the root of ${state.dir} without its key`,
+        next: 'the services of this folder are run where that key is; status shows whether they answer',
+      },
+    });
+  }
+  const root = known ?? (await mintAuthority(nowMs));
+  if (known === undefined) {
+    state.writeRoot(root);
+  }
+  return await Authority.load(root);
+}
+
+/** Makes the identity when it is missing or nears its end. Returns whether it did. */
+export async function ensureIdentity(
+  authority: CertificateAuthority,
+  state: StateFolder,
+  roleName: RoleName,
+  nowMs: number,
+): Promise<boolean> {
+  const current = state.identity(roleName);
+  if (current !== undefined && !isNearItsEnd(current.identity.certificatePem, nowMs)) {
+    return false;
+  }
+  state.writeIdentity(roleName, await mintIdentity(authority, roleName, nowMs));
+  return true;
 }
 
 /** Mints one identity with the folder's root. Undefined when the folder has none. */
@@ -60,7 +91,8 @@ export async function mintFromRoot(
   return await mintIdentity(await Authority.load(root), roleName, nowMs);
 }
 
-async function mintIdentity(
+/** On a key made here. */
+export async function mintIdentity(
   authority: CertificateAuthority,
   { role, name }: RoleName,
   nowMs: number,

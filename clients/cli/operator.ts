@@ -37,9 +37,17 @@ export async function asOperator<Result>(
   return await work({ control, workers: new Workers(control.authority), endpoints });
 }
 
-/** `--as`, or human-control of the current user. */
-export function operatorOf({ as }: Invocation): RoleName {
-  return as ?? { role: 'human-control', name: operatorName() };
+/**
+ * `--as`, or human-control of the current user; where the folder has none of that name and one of
+ * another, that one: a deployment names its operator, and need not know who has an account here.
+ */
+export function operatorOf({ as, state }: Pick<Invocation, 'as' | 'state'>): RoleName {
+  const own: RoleName = { role: 'human-control', name: operatorName() };
+  if (as !== undefined || state.identity(own) !== undefined) {
+    return as ?? own;
+  }
+  const [only, ...others] = state.identities().filter(({ role }) => role === own.role);
+  return only !== undefined && others.length === 0 ? only : own;
 }
 
 /** Where the services are. Throws an `UnreachableError` when none was ever started here. */

@@ -32,7 +32,10 @@ export function buildProgram(ending: Ending, version: string): Command {
     .description('The room from which a person watches and steers AI agents in real terminals.')
     .version(version, '-V, --version')
     .option('--state <dir>', 'the state folder (WHEELHOUSE_STATE)')
-    .option('--as <role/name>', 'the identity to use; by default human-control of this user')
+    .option(
+      '--as <role/name>',
+      'the identity to use; by default human-control of this user, or the only one',
+    )
     .option('--json', 'results, and errors on stderr, for programs')
     .option('-q, --quiet', 'only results and errors')
     .showHelpAfterError('(--help shows examples)')

@@ -3,9 +3,17 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { identify } from '#chassis/caller.js';
+import { workspaceOf } from './commands/worker-open.js';
 import { ensureIdentities, mintFromRoot } from './deployment-identities.js';
 import { tryLock } from './folder-lock.js';
-import { operatorName, parseRoleName, StateFolder, stateDirOf } from './state-folder.js';
+import { operatorOf } from './operator.js';
+import {
+  operatorName,
+  parseRoleName,
+  type RoleName,
+  StateFolder,
+  stateDirOf,
+} from './state-folder.js';
 
 let dir: string;
 let state: StateFolder;
@@ -108,4 +116,41 @@ test('a folder that cannot be used is told with why', () => {
   for (const path of [file, join(file, 'state')]) {
     expect(new StateFolder(path).problem()).toBe(`${file} is not a folder`);
   }
+});
+
+test('a root whose key is kept elsewhere is never replaced', async () => {
+  await ensureIdentities(state, Date.now());
+  const certificate = state.rootCertificate();
+  rmSync(state.path('ca', 'root.key'));
+  await expect(ensureIdentities(state, Date.now())).rejects.toMatchObject({
+    refusal: { reason: 'CALLER_UNIDENTIFIED' },
+  });
+  expect(state.rootCertificate()).toBe(certificate);
+});
+
+test('the operator is the current user, or the only one there is', async () => {
+  const keyed = { certificatePem: '', keyPem: '' };
+  const own: RoleName = { role: 'human-control', name: operatorName() };
+  expect(operatorOf({ as: undefined, state })).toEqual(own);
+
+  const only: RoleName = { role: 'human-control', name: 'somebody-else' };
+  await ensureIdentities(state, Date.now());
+  state.writeIdentity(only, keyed);
+  expect(operatorOf({ as: undefined, state })).toEqual(own);
+  state.forgetIdentity(own);
+  expect(operatorOf({ as: undefined, state })).toEqual(only);
+  expect(operatorOf({ as: own, state })).toEqual(own);
+
+  state.writeIdentity({ role: 'human-control', name: 'a-third' }, keyed);
+  expect(operatorOf({ as: undefined, state })).toEqual(own);
+});
+
+test('a deployment’s workspace is where its workers are, and what a relative one is below', () => {
+  const elsewhere = { authority: 'a:1', data: {}, workspace: '/workspace' };
+  state.writeEndpoints(elsewhere);
+  expect(state.endpoints()).toEqual(elsewhere);
+  expect(workspaceOf(elsewhere)).toBe('/workspace');
+  expect(workspaceOf(elsewhere, 'project')).toBe('/workspace/project');
+  expect(workspaceOf(elsewhere, '/srv/project')).toBe('/srv/project');
+  expect(workspaceOf({ authority: 'a:1', data: {} })).toBe(process.cwd());
 });

@@ -39,6 +39,8 @@ export interface Endpoints {
   readonly authority: string;
   /** By node. */
   readonly data: Readonly<Record<string, string>>;
+  /** Where workers are when nobody says, on the data nodes. Undefined: the caller's own folder, on one machine. */
+  readonly workspace?: string;
 }
 
 /** The processes of the `up` that holds the folder. */
@@ -148,6 +150,12 @@ export class StateFolder {
     this.write(paths.certificate, certificatePem);
   }
 
+  forgetIdentity({ role, name }: RoleName): void {
+    const { certificate, key } = identityPaths(this.dir, role, name);
+    rmSync(certificate, { force: true });
+    rmSync(key, { force: true });
+  }
+
   /** Every identity the folder holds. */
   identities(): readonly RoleName[] {
     return ROLES.flatMap((role) =>
@@ -166,20 +174,33 @@ export class StateFolder {
       : undefined;
   }
 
+  /** The root's certificate alone, as one has it who may check and not sign. Undefined when there is none. */
+  rootCertificate(): string | undefined {
+    const { certificate } = rootPaths(this.dir);
+    return existsSync(certificate) ? readFileSync(certificate, 'utf8') : undefined;
+  }
+
   writeRoot({ certificatePem, keyPem }: KeyedCertificate): void {
-    const paths = rootPaths(this.dir);
-    this.write(paths.key, keyPem);
-    this.write(paths.certificate, certificatePem);
+    this.write(rootPaths(this.dir).key, keyPem);
+    this.writeRootCertificate(certificatePem);
+  }
+
+  writeRootCertificate(certificatePem: string): void {
+    this.write(rootPaths(this.dir).certificate, certificatePem);
   }
 
   /** Undefined when no service has been started from this folder. */
   endpoints(): Endpoints | undefined {
     const record = this.#read('endpoints.json');
-    const { authority, data } = record;
+    const { authority, data, workspace } = record;
     if (typeof authority !== 'string') {
       return undefined;
     }
-    return { authority, data: typeof data === 'string' ? { local: data } : strings(data) };
+    return {
+      authority,
+      data: typeof data === 'string' ? { local: data } : strings(data),
+      ...(typeof workspace === 'string' ? { workspace } : {}),
+    };
   }
 
   writeEndpoints(endpoints: Endpoints): void {

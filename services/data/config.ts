@@ -15,7 +15,7 @@ export const settings = {
   advertise: text(
     'WHEELHOUSE_ADVERTISE',
     '',
-    'Where clients reach this node, host:port; empty for the address listened on.',
+    'Where clients reach this node, host:port; empty for the address listened on, which must then be one.',
   ),
   node: text('WHEELHOUSE_NODE', 'local', 'Name of this node; its identity is service/data/<node>.'),
   authority: text(
@@ -228,7 +228,17 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): D
     config.terminalUid === -1 ? config.terminalGid === -1 : config.terminalGid !== -1,
     'WHEELHOUSE_TERMINAL_UID and WHEELHOUSE_TERMINAL_GID go together',
   );
+  agree(
+    config.advertise !== '' || !isUnspecified(config.listen),
+    'WHEELHOUSE_ADVERTISE must say where clients reach this node: WHEELHOUSE_LISTEN is every address, which is none to dial',
+  );
   return config;
+}
+
+/** The addresses that mean all of this machine's: 0.0.0.0, and :: in any of its spellings. */
+function isUnspecified(listen: string): boolean {
+  const host = listen.slice(0, listen.lastIndexOf(':')).replace(/^\[|\]$/g, '');
+  return /^(?:0+(?:\.0+){0,3}|[0:]*::?[0:]*|\*|)$/.test(host);
 }
 
 function agree(isSo: boolean, message: string): void {

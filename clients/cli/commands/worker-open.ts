@@ -6,6 +6,7 @@ import { keepActorIdentity } from '../actor-identity.js';
 import { EXIT_DONE } from '../exit-codes.js';
 import { acting, type Ending, type Invocation } from '../invocation.js';
 import { asOperator } from '../operator.js';
+import type { Endpoints } from '../state-folder.js';
 import { workerValue } from '../worker-words.js';
 
 interface OpenOptions {
@@ -27,7 +28,10 @@ export function addWorkerOpen(worker: Command, ending: Ending): void {
     .description('open a position for an agent')
     .argument('<name>', 'its name: 1 to 63 of a-z 0-9 . _ -')
     .option('--actor <actor>', 'the agent it is for; by default its name')
-    .option('--workspace <dir>', 'the folder its programs start in; by default this one')
+    .option(
+      '--workspace <dir>',
+      'the folder its programs start in; by default this one, or the deployment’s',
+    )
     .option('--drive', 'allow the operator to type into it')
     .option('--delegation', 'allow its agent to delegate')
     .addHelpText('after', EXAMPLES);
@@ -43,7 +47,7 @@ async function open(
     const asked = {
       name,
       actor: options.actor ?? '',
-      workspace: resolve(options.workspace ?? '.'),
+      workspace: workspaceOf(operator.endpoints, options.workspace),
       driveAllowed: options.drive === true,
       delegationAllowed: options.delegation === true,
     };
@@ -58,6 +62,11 @@ async function open(
     invocation.note(`next: wheelhouse run ${worker.name} -- COMMAND`);
     return EXIT_DONE;
   });
+}
+
+/** On one machine a path is the caller's; services elsewhere do not have the folder it is in. */
+export function workspaceOf({ workspace = '.' }: Endpoints, given = '.'): string {
+  return resolve(workspace, given);
 }
 
 /** A field that does not do is told with what was asked for: authority repeats nothing. */
