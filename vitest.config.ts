@@ -1,10 +1,20 @@
 /** Which tests there are, by what they need and how long they may take. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { depths } from './test/stack/stack.js';
 
-/** Our own `#…` imports lead to the sources; without it they lead to dist. */
-const conditions = ['source', 'module', 'node', 'development|production'];
-const resolve = { conditions };
-const ssr = { resolve: { conditions } };
+/**
+ * Our own `#…` imports lead to the sources here. Not by a condition: Node would be given it as well, and
+ * compiled output that a test loads must find compiled output.
+ */
+const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+  readonly imports: Readonly<Record<string, { readonly source: string }>>;
+};
+const alias = Object.entries(imports).map(([pattern, { source }]) => ({
+  find: new RegExp(`^${pattern.replace('*', '(.*)')}$`),
+  replacement: join(import.meta.dirname, source.replace('*', '$1')),
+}));
 
 /**
  * Processes are started, and two of the machine's cores are all there may be.
@@ -21,11 +31,30 @@ const processes = {
   teardownTimeout: 30_000,
 };
 
+/**
+ * The scenarios, once for each thing a stack can be made of. `STACK` chooses one of them: a test reads
+ * there what its stack is to be made of.
+ */
+const scenarios = depths
+  .filter((depth) => depth === (process.env['STACK'] ?? depth))
+  .map((depth, index) => ({
+    extends: true as const,
+    test: {
+      ...processes,
+      name: depth === 'processes' ? 'scenario' : `scenario ${depth}`,
+      include: ['test/scenarios/**/*.test.ts'],
+      testTimeout: 120_000,
+      sequence: { groupOrder: 3 + index },
+      env: { STACK: depth },
+    },
+  }));
+
 export default defineConfig({
-  resolve,
-  ssr,
+  resolve: { alias },
   test: {
     reporters: ['default', './test/plain-reporter.ts'],
+    // Services assembled in a test's own process are those that were compiled.
+    server: { deps: { external: [/\/dist\//] } },
     projects: [
       {
         extends: true,
@@ -50,20 +79,11 @@ export default defineConfig({
         test: {
           ...processes,
           name: 'contract',
-          include: ['test/contracts/**/*.test.ts'],
+          include: ['test/contracts/**/*.test.ts', 'test/stack/**/*.test.ts'],
           sequence: { groupOrder: 2 },
         },
       },
-      {
-        extends: true,
-        test: {
-          ...processes,
-          name: 'scenario',
-          include: ['test/scenarios/**/*.test.ts', 'test/stack/**/*.test.ts'],
-          testTimeout: 120_000,
-          sequence: { groupOrder: 3 },
-        },
-      },
+      ...scenarios,
     ],
   },
 });

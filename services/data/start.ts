@@ -16,12 +16,22 @@ import type { Node } from './node.js';
 import { Openings } from './openings.js';
 import { dataService } from './service.js';
 
+/** A running data node. */
+export interface RunningData extends Running {
+  readonly ready: { readonly service: 'data'; readonly node: string; readonly port: number };
+  /**
+   * Ends at once and tells nobody, as a kill would, programs included; returns when those have ended.
+   * For tests.
+   */
+  abort(): Promise<void>;
+}
+
 /**
  * Starts one data node: listens, and asks authority for as long as it runs.
  *
  * Does not wait for authority: until it answers, everything is refused AUTHORITY_UNREACHABLE.
  */
-export async function start(config: DataConfig, logger: Logger): Promise<Running> {
+export async function start(config: DataConfig, logger: Logger): Promise<RunningData> {
   const own = readIdentity(config.stateDir, 'service', `data.${config.node}`);
   const clock = systemClock;
   const host = startTerminalHost(hostOptions(config));
@@ -67,6 +77,12 @@ export async function start(config: DataConfig, logger: Logger): Promise<Running
       await Promise.all([server.drain(config.drainMs), hungUp]);
       link.close();
       client.close();
+    },
+    abort: async () => {
+      link.close();
+      client.close();
+      server.abort();
+      await host[Symbol.asyncDispose]();
     },
   };
 }

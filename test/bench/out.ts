@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { locate } from '../stack/machine.js';
-import { ownDist } from '../stack/processes.js';
+import { ownDist } from '../stack/stack-home.js';
 import { ReaderProcess } from './reader-process.js';
 import { median, type Row, row, type Terms } from './row.js';
 import { Scene } from './scene.js';

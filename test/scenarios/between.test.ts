@@ -48,14 +48,14 @@ async function endsWhileDialling(subject: Subject): Promise<void> {
   await using room = await Room.open(subject);
   const { argv, tell } = room.whenTold('exit 0');
   const run = await room.runs(argv);
-  room.stack.pause('authority');
+  await room.stack.pause('authority');
   const isNoticed = (): boolean => /does not answer/.test(room.stack.log('data'));
   await eventually('data has noticed', isNoticed, 30_000);
   // It dials again: the kernel accepts, nobody answers.
   await delay(1_000);
   tell();
   await within('the run ends', 15_000, run.ended);
-  room.stack.resume('authority');
+  await room.stack.resume('authority');
   await using again = await eventually(
     'the operator is back',
     () => Operator.at(room.stack, 'operator').catch(() => undefined),

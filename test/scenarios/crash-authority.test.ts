@@ -8,7 +8,7 @@ import { designationOf, Workers } from '#client/workers.js';
 import { type Worker, WorkerState } from '#gen/wheelhouse/authority/v1/authority.js';
 import { eventually, within } from '../stack/eventually.js';
 import { falsifier, type Subject } from '../stack/falsifier.js';
-import { startProcesses } from '../stack/processes.js';
+import { startStack } from '../stack/start-stack.js';
 import { AgentRun, boundAgent, type Look, Operator, raw } from './actors.js';
 import {
   exactToItsEnd,
@@ -155,7 +155,7 @@ async function closingFinishes(subject: Subject, patienceMs?: number): Promise<v
   const { stack, worker } = room;
   const run = await room.runs(raw(`(trap '' HUP; exec sleep 600) & ${counting}`));
   const look = await room.operator.looksAt(worker);
-  stack.pause('data');
+  await stack.pause('data');
   const closing = room.operator.workers.close(worker).catch((error: unknown) => error);
   await stands(room.operator, worker, 'CLOSING');
   await stack.crash('authority');
@@ -166,7 +166,7 @@ async function closingFinishes(subject: Subject, patienceMs?: number): Promise<v
   await expect(operator.workers.reopen(worker)).rejects.toMatchObject({
     refusal: { reason: 'WORKER_CLOSING' },
   });
-  stack.resume('data');
+  await stack.resume('data');
   await stands(operator, worker, 'CLOSED', patienceMs);
   await exactToItsEnd(look);
   expect(reasonOf(await exactToItsEnd(run))).toBe('WORKER_CLOSED');
@@ -285,7 +285,7 @@ class Cycle {
 
 async function killedAmongCommands({ distDir }: Subject, rounds: number): Promise<void> {
   const chance = Chance.drawnFor('authority killed among commands');
-  await using stack = await startProcesses({ distDir });
+  await using stack = await startStack({ distDir });
   const cycles = ['one', 'two', 'three'].map((name) => new Cycle(name));
   for (let round = 0; round < rounds; round += 1) {
     await using operator = await Operator.at(stack);

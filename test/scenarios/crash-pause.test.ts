@@ -99,7 +99,7 @@ async function closes(
     });
   }
   await stopping;
-  stack.resume('data');
+  await stack.resume('data');
   const { isFenced } = await within('the close returns', 15_000, closing);
   await eventually('it is closed', async () => {
     return (await operator.workers.list())[0]?.state === WorkerState.CLOSED;
@@ -109,7 +109,7 @@ async function closes(
 
 async function stops(stack: Stack, { atMs, forMs }: Stop): Promise<undefined> {
   await delay(Math.max(0, atMs));
-  stack.pause('data');
+  await stack.pause('data');
   await delay(forMs);
 }
 

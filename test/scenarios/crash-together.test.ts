@@ -4,14 +4,14 @@ import { describe, expect, test } from 'vitest';
 import type { CliProcess } from '../stack/cli-process.js';
 import { eventually, within } from '../stack/eventually.js';
 import { falsifier, type Subject } from '../stack/falsifier.js';
-import { startProcesses } from '../stack/processes.js';
+import { startStack } from '../stack/start-stack.js';
 import type { Stack } from '../stack/stack.js';
 import { expectNoBugs, nothingLeft, watchedExactly } from './aftermath.js';
 import { countingSlowly } from './counting.js';
 import { product } from './room.js';
 
 async function atOnce(subject: Subject): Promise<void> {
-  await using stack = await startProcesses({ distDir: subject.distDir });
+  await using stack = await startStack({ distDir: subject.distDir });
   await stack.identityFor('human-control', 'another');
   const demo = [process.execPath, join(subject.distDir, 'clients', 'cli', 'demo-program.js')];
   const programs = { one: countingSlowly, two: countingSlowly, demo };

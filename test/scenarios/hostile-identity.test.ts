@@ -21,7 +21,7 @@ import type { ReasonName } from '#kernel/refusal.js';
 import { announceEndpoints } from '../stack/announce.js';
 import { within } from '../stack/eventually.js';
 import { falsifier, type Subject } from '../stack/falsifier.js';
-import { startProcesses } from '../stack/processes.js';
+import { startStack } from '../stack/start-stack.js';
 import { type Plane, planes, type Stack } from '../stack/stack.js';
 import { mintIdentity, mintStranger } from '../stack/state-folder.js';
 import { outcomeOf, RawConnection } from './hostile-client.js';
@@ -135,7 +135,7 @@ async function strangers(subject: Subject): Promise<void> {
 
 /** A connection outlives its handshake: whoever still holds one is told at the next call. */
 async function certificateEnds(subject: Subject): Promise<void> {
-  await using stack = await startProcesses(subject);
+  await using stack = await startStack(subject);
   const { stateDir, endpoints } = stack;
   const notAfterMs = Date.now() + 5_000;
   const brief = await mintIdentity(stateDir, 'service', 'control', { notAfterMs });
@@ -294,7 +294,7 @@ function answeringNothing(asked: string[]): UntypedServiceImplementation {
 
 /** A client that reaches anything but the service it means tells it nothing. */
 async function impostors(subject: Subject): Promise<void> {
-  await using stack = await startProcesses(subject);
+  await using stack = await startStack(subject);
   const { stateDir, endpoints } = stack;
   const listing = ['worker', 'list', '--as', 'human-control/operator'];
   await stack.identityFor('human-control', 'operator');

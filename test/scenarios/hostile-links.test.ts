@@ -63,10 +63,10 @@ async function servicesStop(subject: Subject): Promise<void> {
   await run.shows(/ready/);
   const { stack, operator } = room;
   const look = await operator.looksAt(room.worker, { holdLimitMs: 30_000 });
-  stack.pause('data');
+  await stack.pause('data');
   await using _release = {
     [Symbol.asyncDispose]: async () => {
-      stack.resume('data');
+      await stack.resume('data');
       await within('the program is let go', NOTICED_MS, run.ended);
       run.bind.close();
     },
@@ -82,7 +82,7 @@ async function servicesStop(subject: Subject): Promise<void> {
     expect(String(end.kind === 'lost' ? end.cause : end)).toMatch(/data at .*UNAVAILABLE/);
   }
   await nodeGone;
-  stack.resume('data');
+  await stack.resume('data');
   await eventually(
     'the node is back',
     async () => (await operator.workers.list())[0]?.dataEndpoint !== '',

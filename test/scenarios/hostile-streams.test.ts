@@ -99,14 +99,14 @@ async function crowd(subject: Subject): Promise<void> {
   const look = await room.operator.looksAt(room.worker);
   using agent = await mallory(room);
   // While authority answers nobody they are all there together.
-  room.stack.pause('authority');
+  await room.stack.pause('authority');
   const calls = Array.from({ length: 200 }, () => {
     const call = agent.data.call(possess);
     call.send(possessOpen(room.worker, { argv: ['true'] }));
     return call;
   });
   await eventually('they have arrived', () => agent.data.session.state.outboundQueueSize === 0);
-  room.stack.resume('authority');
+  await room.stack.resume('authority');
   const answers = await within(
     'all answers',
     30_000,

@@ -15,7 +15,8 @@ import { Presentation } from '#client/presentation.js';
 import { DataServiceService, PresentResponse } from '#gen/wheelhouse/data/v1/data.js';
 import { eventually, within } from '../stack/eventually.js';
 import { falsifier, type Subject } from '../stack/falsifier.js';
-import { ownDist, startProcesses } from '../stack/processes.js';
+import { ownDist } from '../stack/stack-home.js';
+import { startStack } from '../stack/start-stack.js';
 import type { Stack } from '../stack/stack.js';
 import { AgentRun, boundAgent, Operator, raw } from './actors.js';
 
@@ -31,7 +32,7 @@ async function refusalFrom(call: Promise<unknown>): Promise<string> {
 }
 
 async function foreignWorker({ distDir }: Subject): Promise<void> {
-  await using stack = await startProcesses({ distDir });
+  await using stack = await startStack({ distDir });
   const identity = await (async () => {
     await using alice = await Operator.at(stack, 'alice');
     const worker = await alice.opens('demo');
@@ -44,7 +45,7 @@ async function foreignWorker({ distDir }: Subject): Promise<void> {
 }
 
 async function agentNamesAny({ distDir }: Subject): Promise<void> {
-  await using stack = await startProcesses({ distDir });
+  await using stack = await startStack({ distDir });
   await using operator = await Operator.at(stack);
   const worker = await operator.opens('demo');
   const agent = await operator.identityOf('demo');
@@ -60,7 +61,7 @@ async function agentNamesAny({ distDir }: Subject): Promise<void> {
 }
 
 async function advancedGeneration({ distDir }: Subject): Promise<void> {
-  await using stack = await startProcesses({ distDir });
+  await using stack = await startStack({ distDir });
   await using operator = await Operator.at(stack);
   const seen = await operator.opens('demo');
   await operator.workers.close(seen);
@@ -73,7 +74,7 @@ async function advancedGeneration({ distDir }: Subject): Promise<void> {
 }
 
 async function emptyWorker({ distDir }: Subject): Promise<void> {
-  await using stack = await startProcesses({ distDir });
+  await using stack = await startStack({ distDir });
   await using operator = await Operator.at(stack);
   const worker = await operator.opens('demo');
   expect(await refusalFrom(operator.looksAt(worker))).toBe('LOCUS_NOT_OCCUPIED');
@@ -84,7 +85,7 @@ async function emptyWorker({ distDir }: Subject): Promise<void> {
 }
 
 async function occupantChanges({ distDir }: Subject): Promise<void> {
-  await using stack = await startProcesses({ distDir });
+  await using stack = await startStack({ distDir });
   await using operator = await Operator.at(stack);
   const worker = await operator.opens('demo');
   const agent = await operator.identityOf('demo');
@@ -103,7 +104,7 @@ async function occupantChanges({ distDir }: Subject): Promise<void> {
 }
 
 async function closingCloses({ distDir }: Subject): Promise<void> {
-  await using stack = await startProcesses({ distDir });
+  await using stack = await startStack({ distDir });
   await using operator = await Operator.at(stack);
   const worker = await operator.opens('demo');
   const agent = await operator.identityOf('demo');
@@ -121,7 +122,7 @@ async function closingCloses({ distDir }: Subject): Promise<void> {
 }
 
 async function detachingLeaves({ distDir }: Subject): Promise<void> {
-  await using stack = await startProcesses({ distDir });
+  await using stack = await startStack({ distDir });
   await using operator = await Operator.at(stack);
   const worker = await operator.opens('demo');
   const agent = await operator.identityOf('demo');
@@ -137,7 +138,7 @@ async function detachingLeaves({ distDir }: Subject): Promise<void> {
 
 /** Everything that crosses to a page, as bytes, against every name and number it must not hold. */
 async function payloadNamesNothing({ distDir }: Subject): Promise<void> {
-  await using stack = await startProcesses({ distDir });
+  await using stack = await startStack({ distDir });
   await using operator = await Operator.at(stack);
   const worker = await operator.opens('demo');
   const agent = await operator.identityOf('demo');
@@ -229,7 +230,7 @@ function filesUnder(folder: string): string[] {
 
 /** Reads the stores themselves: a look leaves them, and every log, as they were. */
 async function nothingDurable({ distDir }: Subject): Promise<void> {
-  await using stack = await startProcesses({ distDir });
+  await using stack = await startStack({ distDir });
   const before = await (async () => {
     await using operator = await Operator.at(stack);
     const worker = await operator.opens('demo');

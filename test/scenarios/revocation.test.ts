@@ -4,7 +4,6 @@
  * The program prints the machine's monotonic clock, line by line. What a reader was shown can then be
  * compared with the instant at which a revocation was known to be in force.
  */
-import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { RefusedError } from '#client/call-errors.js';
@@ -42,22 +41,15 @@ async function ticking(room: Room): Promise<{ run: AgentRun; look: Look }> {
   return { run, look };
 }
 
-async function isStopped(pid: number): Promise<void> {
-  await eventually(`${pid} is stopped`, () =>
-    / T /.test(readFileSync(`/proc/${pid}/stat`, 'utf8')),
-  );
-}
-
 /** Nothing that the program printed after authority had stopped is shown. */
 async function authorityPaused(subject: Subject): Promise<void> {
   await using room = await Room.open(subject);
   const { run, look } = await ticking(room);
-  room.stack.pause('authority');
-  await isStopped(room.stack.pid('authority'));
+  await room.stack.pause('authority');
   const stoppedAt = process.hrtime.bigint();
   await delay(500);
   expect(newest(look)).toBeLessThan(stoppedAt);
-  room.stack.resume('authority');
+  await room.stack.resume('authority');
   await eventually('authority is asked again', () => newest(look) > stoppedAt);
   await look.presentation.detach();
   await run[Symbol.asyncDispose]();
@@ -67,8 +59,7 @@ async function authorityPaused(subject: Subject): Promise<void> {
 async function dataPausedAroundClose(subject: Subject): Promise<void> {
   await using room = await Room.open(subject);
   const { look } = await ticking(room);
-  room.stack.pause('data');
-  await isStopped(room.stack.pid('data'));
+  await room.stack.pause('data');
   const closing = await room.operator.workers.close(room.worker);
   const returnedAt = process.hrtime.bigint();
   expect(closing.isFenced).toBe(false);
@@ -76,7 +67,7 @@ async function dataPausedAroundClose(subject: Subject): Promise<void> {
     refusal: { reason: 'WORKER_CLOSING' },
   });
   await delay(300);
-  room.stack.resume('data');
+  await room.stack.resume('data');
   await within('the look ends', 20_000, look.ended);
   expect(newest(look)).toBeLessThan(returnedAt);
   await eventually('the closing finishes', async () => {
@@ -148,7 +139,7 @@ async function authorityAway(subject: Subject): Promise<void> {
   });
   const look = await room.operator.looksAt(room.worker, { holdLimitMs: 1_000 });
   await look.shows(/\d+\n/);
-  room.stack.pause('authority');
+  await room.stack.pause('authority');
   const end = await within('the look ends', 20_000, look.ended);
   expect(end).toMatchObject({ kind: 'closed', reason: 'AUTHORITY_UNREACHABLE' });
   const refused = await room.operator.looksAt(room.worker).then(
@@ -156,7 +147,7 @@ async function authorityAway(subject: Subject): Promise<void> {
     (error: unknown) => (error instanceof RefusedError ? error.refusal.reason : 'unanswered'),
   );
   expect(['AUTHORITY_UNREACHABLE', 'unanswered']).toContain(refused);
-  room.stack.resume('authority');
+  await room.stack.resume('authority');
   await run[Symbol.asyncDispose]();
 }
 

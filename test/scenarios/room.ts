@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import type { LoadedIdentity } from '#chassis/identity-files.js';
 import type { Designation } from '#client/presentation.js';
 import type { Subject } from '../stack/falsifier.js';
-import { ownDist, type StackOptions, startProcesses } from '../stack/processes.js';
+import type { StackOptions } from '../stack/stack.js';
+import { ownDist } from '../stack/stack-home.js';
+import { startStack } from '../stack/start-stack.js';
 import type { Stack } from '../stack/stack.js';
 import { AgentRun, Operator, raw } from './actors.js';
 
@@ -38,7 +40,7 @@ export class Room implements AsyncDisposable {
   }
 
   static async open({ distDir }: Subject, settings: StackOptions['settings'] = {}): Promise<Room> {
-    const stack = await startProcesses({ distDir, settings });
+    const stack = await startStack({ distDir, settings });
     const operator = await Operator.at(stack);
     const worker = await operator.opens('demo');
     return new Room(stack, operator, worker, await operator.identityOf('demo'));

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { runCli } from '../stack/cli-process.js';
 import { falsifier, type Subject } from '../stack/falsifier.js';
-import { startProcesses } from '../stack/processes.js';
+import { startStack } from '../stack/start-stack.js';
 import { Operator } from './actors.js';
 import { product } from './room.js';
 
 /** A second authority on the same folder, which ends by itself if it is turned away. */
 async function oneHolder({ distDir }: Subject): Promise<void> {
-  await using stack = await startProcesses({ distDir });
+  await using stack = await startStack({ distDir });
   await using operator = await Operator.at(stack);
   await operator.opens('demo');
   const authority = {

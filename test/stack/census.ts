@@ -62,6 +62,11 @@ export function isAlive(pid: number): boolean {
   }
 }
 
+/** Whether a process has been stopped where it stood. */
+export function isStopped(pid: number): boolean {
+  return / [T] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+}
+
 /** Resident memory, in bytes. */
 export function residentBytes(pid: number): number {
   const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];

@@ -5,8 +5,8 @@
  * carries a package.json of its own, because `#kernel/…` and the like are looked up in the nearest.
  */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { ownDist } from './processes.js';
+import { join } from 'node:path';
+import { checkout, ownDist } from './stack-home.js';
 
 /** One replacement in one compiled file. */
 export interface Mutation {
@@ -26,8 +26,6 @@ export interface Mutant extends Disposable {
 export class MutationMismatch extends Error {
   override readonly name = 'MutationMismatch';
 }
-
-const checkout = dirname(ownDist);
 
 /** Makes a mutant. Throws a `MutationMismatch` unless every mutation matches exactly once. */
 export function makeMutant(...mutations: readonly Mutation[]): Mutant {

@@ -30,7 +30,7 @@ test('each plane can be crashed and comes back where it was', async () => {
 test('a paused plane is ended all the same', async () => {
   const stack = await startProcesses();
   const pid = stack.pid('data');
-  stack.pause('data');
+  await stack.pause('data');
   await stack[Symbol.asyncDispose]();
   expect(isAlive(pid)).toBe(false);
 });

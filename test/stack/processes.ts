@@ -1,45 +1,17 @@
 /** The stack as real processes on this machine, from compiled output, on free ports of loopback. */
-import { AssertionError } from 'node:assert';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { clientCredentials } from '#chassis/grpc-client.js';
+import { join } from 'node:path';
 import { announceEndpoints } from './announce.js';
-import { processesOf, STACK_VARIABLE } from './census.js';
-import { type CliCommand, type CliOptions, runCli, startCli } from './cli-process.js';
+import type { CliOptions } from './cli-process.js';
 import { eventually } from './eventually.js';
+import { Gates } from './gates.js';
+import { isStopped } from './census.js';
 import { ServiceProcess, type ServiceSpec } from './service-process.js';
-import { type Plane, planes, type Stack } from './stack.js';
-import { ensureIdentity, mintStateFolder } from './state-folder.js';
-
-export interface StackOptions {
-  /** Compiled output to run: the product's own, or a mutant's. */
-  readonly distDir?: string;
-  /** How long what was started may take to be gone at the end, in ms. */
-  readonly leftMs?: number;
-  /** Settings of a plane, by environment variable. */
-  readonly settings?: Partial<Readonly<Record<Plane, Readonly<Record<string, string>>>>>;
-}
-
-const checkout = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-
-/** The product's own compiled output, from the sources as from dist. */
-export const ownDist = checkout.endsWith('/dist') ? checkout : join(checkout, 'dist');
-
-/** What data logs when authority has answered its inventory. */
-const JOINED = 'authority answers';
-const NODE_NAME = 'local';
-/** A leaving program has 2 s, its killing 8 s at most. */
-const LEFT_MS_DEFAULT = 10_000;
+import { type Party, type Plane, planes, type Stack, type StackOptions } from './stack.js';
+import { NODE_NAME, StackHome } from './stack-home.js';
 
 /** Starts authority, then data. */
 export async function startProcesses(options: StackOptions = {}): Promise<Stack> {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'wh-')));
-  const stateDir = join(folder, 'state');
-  mkdirSync(join(folder, 'workspace'));
-  await mintStateFolder(stateDir, NODE_NAME);
-  const stack = new ProcessStack(folder, options);
+  const stack = new ProcessStack(await StackHome.make(options), options);
   try {
     await stack.begin();
     return stack;
@@ -50,27 +22,30 @@ export async function startProcesses(options: StackOptions = {}): Promise<Stack>
 }
 
 class ProcessStack implements Stack {
-  readonly stateDir: string;
-  readonly workspace: string;
+  readonly depth = 'processes';
   readonly endpoints = { authority: '', data: '' };
-  readonly #folder: string;
-  readonly #distDir: string;
-  readonly #settings: NonNullable<StackOptions['settings']>;
-  readonly #leftMs: number;
+  readonly #home: StackHome;
+  readonly #options: StackOptions;
   readonly #running = new Map<Plane, ServiceProcess>();
-  readonly #logs = { authority: '', data: '' };
-  #joinedFrom = 0;
+  #gates: Gates | undefined;
 
-  constructor(folder: string, options: StackOptions) {
-    this.#folder = folder;
-    this.#distDir = options.distDir ?? ownDist;
-    this.#settings = options.settings ?? {};
-    this.#leftMs = options.leftMs ?? LEFT_MS_DEFAULT;
-    this.stateDir = join(folder, 'state');
-    this.workspace = join(folder, 'workspace');
+  constructor(home: StackHome, options: StackOptions) {
+    this.#home = home;
+    this.#options = options;
+  }
+
+  get stateDir(): string {
+    return this.#home.stateDir;
+  }
+
+  get workspace(): string {
+    return this.#home.workspace;
   }
 
   async begin(): Promise<void> {
+    if (this.#options.isCuttable === true) {
+      this.#gates = await Gates.open((plane) => this.#listens(plane));
+    }
     for (const plane of planes) {
       await this.restart(plane);
     }
@@ -78,13 +53,12 @@ class ProcessStack implements Stack {
     await this.joined();
   }
 
-  identityFor(role: Parameters<Stack['identityFor']>[0], name: string) {
-    return ensureIdentity(this.stateDir, role, name);
+  identityFor(...subject: Parameters<Stack['identityFor']>) {
+    return this.#home.identityFor(...subject);
   }
 
-  async credentialsFor(role: Parameters<Stack['identityFor']>[0], name: string, plane: Plane) {
-    const { identity, rootPem } = await this.identityFor(role, name);
-    return clientCredentials(identity, rootPem, { plane });
+  credentialsFor(...asked: Parameters<Stack['credentialsFor']>) {
+    return this.#home.credentialsFor(...asked);
   }
 
   async crash(plane: Plane): Promise<void> {
@@ -97,26 +71,41 @@ class ProcessStack implements Stack {
 
   async restart(plane: Plane): Promise<void> {
     await this.#running.get(plane)?.ended();
-    this.#joinedFrom = this.#logs.data.length;
+    this.#home.starts();
     const service = await ServiceProcess.start(this.#spec(plane), (text) => {
-      this.#logs[plane] += text;
+      this.#home.hears(plane, text);
     });
     this.#running.set(plane, service);
-    this.endpoints[plane] = `127.0.0.1:${service.port}`;
+    this.endpoints[plane] = this.#gates?.endpoint('client', plane) ?? this.#listens(plane);
   }
 
   async joined(): Promise<void> {
-    await eventually('data has found authority', () => {
-      return this.#logs.data.includes(JOINED, this.#joinedFrom);
-    });
+    await this.#home.joined();
   }
 
-  pause(plane: Plane): void {
-    this.#service(plane).signal('SIGSTOP');
+  async pause(plane: Plane): Promise<void> {
+    const service = this.#service(plane);
+    service.signal('SIGSTOP');
+    await eventually(`${plane} is stopped`, () => isStopped(service.pid));
   }
 
-  resume(plane: Plane): void {
+  resume(plane: Plane): Promise<void> {
     this.#service(plane).signal('SIGCONT');
+    return Promise.resolve();
+  }
+
+  cut(one: Party, other: Party): Promise<void> {
+    this.#cuttable().cut(one, other);
+    return Promise.resolve();
+  }
+
+  heal(one: Party, other: Party): Promise<void> {
+    this.#cuttable().heal(one, other);
+    return Promise.resolve();
+  }
+
+  lives(plane: Plane): boolean {
+    return this.#running.get(plane)?.lives === true;
   }
 
   pid(plane: Plane): number {
@@ -124,15 +113,15 @@ class ProcessStack implements Stack {
   }
 
   log(plane: Plane): string {
-    return this.#logs[plane];
+    return this.#home.log(plane);
   }
 
-  wheelhouse(args: readonly string[], options: CliOptions = {}) {
-    return runCli(this.#command(args, options), options);
+  wheelhouse(args: readonly string[], options?: CliOptions) {
+    return this.#home.wheelhouse(args, options);
   }
 
-  start(args: readonly string[], options: CliOptions = {}) {
-    return startCli(this.#command(args, options), options);
+  start(args: readonly string[], options?: CliOptions) {
+    return this.#home.start(args, options);
   }
 
   /** Data first: it tells authority what it ends. Then nothing may be left. */
@@ -144,24 +133,8 @@ class ProcessStack implements Stack {
         ?.end()
         .catch((error: unknown) => failures.push(error));
     }
-    const left = await eventually(
-      'no process left',
-      () => {
-        return processesOf(this.#folder).length === 0;
-      },
-      this.#leftMs,
-    ).then(
-      () => [],
-      () => processesOf(this.#folder),
-    );
-    for (const { pid } of left) {
-      kill(pid);
-    }
-    rmSync(this.#folder, { recursive: true, force: true });
-    if (left.length > 0) {
-      const list = left.map(({ pid, command }) => `${pid} ${command}`).join('\n');
-      throw new AssertionError({ message: `left behind by the stack:\n${list}` });
-    }
+    await this.#gates?.[Symbol.asyncDispose]();
+    await this.#home.leave();
     if (failures.length > 0) {
       throw failures[0];
     }
@@ -175,47 +148,44 @@ class ProcessStack implements Stack {
     return service;
   }
 
+  #listens(plane: Plane): string {
+    return `127.0.0.1:${this.#running.get(plane)?.port ?? 0}`;
+  }
+
+  #cuttable(): Gates {
+    if (this.#gates === undefined) {
+      throw new Error('a stack that is to be cut is started isCuttable');
+    }
+    return this.#gates;
+  }
+
   #spec(plane: Plane): ServiceSpec {
-    const main = join(this.#distDir, 'services', plane, 'main.js');
-    const reaper = join(this.#distDir, 'services', 'data', 'reaper.js');
-    const [, port = '0'] = this.endpoints[plane].split(':');
+    const { distDir, folder } = this.#home;
+    const main = join(distDir, 'services', plane, 'main.js');
+    const reaper = join(distDir, 'services', 'data', 'reaper.js');
     return {
       name: plane,
       args: plane === 'data' ? [reaper, '--', main] : [main],
-      cwd: this.#folder,
+      cwd: folder,
       isReaped: plane === 'data',
       env: {
-        ...this.#environment(),
+        ...this.#home.environment(),
         WHEELHOUSE_STATE: this.stateDir,
-        WHEELHOUSE_LISTEN: `127.0.0.1:${port}`,
+        WHEELHOUSE_LISTEN: this.#listens(plane),
         WHEELHOUSE_LOG_LEVEL: 'debug',
-        ...(plane === 'data'
-          ? { WHEELHOUSE_NODE: NODE_NAME, WHEELHOUSE_AUTHORITY: this.endpoints.authority }
-          : {}),
-        ...this.#settings[plane],
+        ...(plane === 'data' ? this.#dataEnvironment() : {}),
+        ...this.#options.settings?.[plane],
       },
     };
   }
 
-  #command(args: readonly string[], { env, cwd }: CliOptions): CliCommand {
+  #dataEnvironment(): Record<string, string> {
+    const authority = this.#gates?.endpoint('data', 'authority') ?? this.#listens('authority');
+    const advertise = this.#gates?.endpoint('client', 'data');
     return {
-      args: [join(this.#distDir, 'clients', 'cli', 'main.js'), ...args],
-      cwd: cwd ?? this.workspace,
-      env: { ...this.#environment(), WHEELHOUSE_STATE: this.stateDir, NO_COLOR: '1', ...env },
+      WHEELHOUSE_NODE: NODE_NAME,
+      WHEELHOUSE_AUTHORITY: authority,
+      ...(advertise === undefined ? {} : { WHEELHOUSE_ADVERTISE: advertise }),
     };
-  }
-
-  /** What a login would have, and the mark by which what is left of it is found. */
-  #environment(): Record<string, string> {
-    const { PATH = '/usr/bin:/bin', HOME = this.#folder, LANG = 'C.UTF-8' } = process.env;
-    return { PATH, HOME, LANG, USER: userInfo().username, [STACK_VARIABLE]: this.#folder };
-  }
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has ended by itself meanwhile.
   }
 }

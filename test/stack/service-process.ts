@@ -60,8 +60,8 @@ export class ServiceProcess {
     return this.#servingPid;
   }
 
-  get hasEnded(): boolean {
-    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  get lives(): boolean {
+    return isAlive(this.#servingPid);
   }
 
   /** To the serving process; its reaper sees it die and cleans up. */
