@@ -36,7 +36,7 @@ const processes = {
  * there what its stack is to be made of.
  */
 const scenarios = depths
-  .filter((depth) => depth === (process.env['STACK'] ?? depth))
+  .filter((depth) => depth !== 'containers' && depth === (process.env['STACK'] ?? depth))
   .map((depth, index) => ({
     extends: true as const,
     test: {
@@ -81,6 +81,28 @@ export default defineConfig({
           name: 'contract',
           include: ['test/contracts/**/*.test.ts', 'test/stack/**/*.test.ts'],
           sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          ...processes,
+          name: 'deploy',
+          include: ['test/deploy/**/*.test.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 600_000,
+          sequence: { groupOrder: 6 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          ...processes,
+          name: 'conformance',
+          include: ['test/conformance/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 300_000,
+          sequence: { groupOrder: 7 },
         },
       },
       ...scenarios,

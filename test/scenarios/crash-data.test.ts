@@ -9,6 +9,7 @@ import { designationOf, Workers } from '#client/workers.js';
 import { WorkerState } from '#gen/wheelhouse/authority/v1/authority.js';
 import { childrenOf, isAlive, processesOf } from '../stack/census.js';
 import type { CliProcess } from '../stack/cli-process.js';
+import { at, ownProcesses } from '../stack/depth.js';
 import { eventually, within } from '../stack/eventually.js';
 import { falsifier, type Subject } from '../stack/falsifier.js';
 import type { Stack } from '../stack/stack.js';
@@ -309,8 +310,10 @@ function terminalsOf(pid: number): number {
 }
 
 describe('data crashes', () => {
-  test('killed under flood: readers keep exactly what they had, and nothing is left', () =>
-    killedUnderFlood(product, { rounds: 3 }));
+  at(ownProcesses, () => {
+    test('killed under flood: readers keep exactly what they had, and nothing is left', () =>
+      killedUnderFlood(product, { rounds: 3 }));
+  });
   falsifier(
     'B7 the reaper ends what does not leave',
     { file: 'services/data/adapters/descendants.ts', find: 'killAll(left);', replace: '' },
@@ -331,21 +334,25 @@ describe('data crashes', () => {
     (subject) => killedUnderFlood(subject, { rounds: 2, patienceMs: 3_000 }),
   );
 
-  test('the reaper killed: data drains, and what it started is gone', () => reaperKilled(product));
-  falsifier(
-    'B7 data does not outlive its reaper',
-    {
-      file: 'services/data/main.ts',
-      find: 'dieWithParent(constants.signals.SIGUSR2);',
-      replace: '',
-    },
-    (subject) => reaperKilled(subject, 3_000),
-  );
-  falsifier(
-    'a node that drains does not come back',
-    { file: 'services/data/start.ts', find: 'link.drain();', replace: '' },
-    (subject) => reaperKilled(subject, 3_000),
-  );
+  // In a container the reaper is all that keeps it: its end is the container's.
+  at(['processes'], () => {
+    test('the reaper killed: data drains, and what it started is gone', () =>
+      reaperKilled(product));
+    falsifier(
+      'B7 data does not outlive its reaper',
+      {
+        file: 'services/data/main.ts',
+        find: 'dieWithParent(constants.signals.SIGUSR2);',
+        replace: '',
+      },
+      (subject) => reaperKilled(subject, 3_000),
+    );
+    falsifier(
+      'a node that drains does not come back',
+      { file: 'services/data/start.ts', find: 'link.drain();', replace: '' },
+      (subject) => reaperKilled(subject, 3_000),
+    );
+  });
 
   test('C056 drained at 1 MB/s: streams end draining, exact', () => drained(product));
   falsifier(
@@ -354,8 +361,10 @@ describe('data crashes', () => {
     drained,
   );
 
-  test('C007 a hundred terminals, ended in four ways, leave nothing', () =>
-    hundredTerminals(product));
+  at(ownProcesses, () => {
+    test('C007 a hundred terminals, ended in four ways, leave nothing', () =>
+      hundredTerminals(product));
+  });
   falsifier(
     'a terminal that is over is hung up',
     {

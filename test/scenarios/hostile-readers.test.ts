@@ -10,6 +10,7 @@ import {
   PresentResponse,
 } from '#gen/wheelhouse/data/v1/data.js';
 import { CloseReason } from '#gen/wheelhouse/refusal/v1/refusal.js';
+import { at, ownProcesses } from '../stack/depth.js';
 import { eventually, within } from '../stack/eventually.js';
 import { falsifier, type Subject } from '../stack/falsifier.js';
 import type { Plane, Stack } from '../stack/stack.js';
@@ -236,8 +237,10 @@ async function neverListen(subject: Subject): Promise<void> {
 }
 
 describe('hostile readers', () => {
-  test('one that never reads costs its window and a mebibyte, twenty twenty times that', () =>
-    neverRead(product));
+  at(ownProcesses, () => {
+    test('one that never reads costs its window and a mebibyte, twenty twenty times that', () =>
+      neverRead(product));
+  });
   test('one that never acknowledges is shown its window and closed as lagging', () =>
     neverAcknowledge(product));
   falsifier(
@@ -249,7 +252,9 @@ describe('hostile readers', () => {
     },
     neverAcknowledge,
   );
-  test('nothing piles up behind followers that sleep', () => followersAsleep(product));
+  at(ownProcesses, () => {
+    test('nothing piles up behind followers that sleep', () => followersAsleep(product));
+  });
   test('a follower of the status that wakes up is told the newest', () => statusAsleep(product));
   falsifier(
     'the status waits for the one on its way',
@@ -260,7 +265,9 @@ describe('hostile readers', () => {
     },
     statusAsleep,
   );
-  test('one that asks and never listens is not read either', () => neverListen(product));
+  at(ownProcesses, () => {
+    test('one that asks and never listens is not read either', () => neverListen(product));
+  });
   falsifier(
     'who reads no answer is not read',
     {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Designation } from '#client/presentation.js';
 import { Workers } from '#client/workers.js';
 import { PossessRequest, PossessResponse } from '#gen/wheelhouse/data/v1/data.js';
+import { at, ownProcesses } from '../stack/depth.js';
 import { eventually, within } from '../stack/eventually.js';
 import { falsifier, type Subject } from '../stack/falsifier.js';
 import { type AgentRun, boundAgent, type Look } from './actors.js';
@@ -214,5 +215,7 @@ describe('hostile streams', () => {
     },
     crowd,
   );
-  test('twenty thousand calls, cancelled or not, leave nothing behind', () => thousands(product));
+  at(ownProcesses, () => {
+    test('twenty thousand calls, cancelled or not, leave nothing behind', () => thousands(product));
+  });
 });

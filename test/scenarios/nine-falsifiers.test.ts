@@ -15,9 +15,9 @@ import { Presentation } from '#client/presentation.js';
 import { DataServiceService, PresentResponse } from '#gen/wheelhouse/data/v1/data.js';
 import { eventually, within } from '../stack/eventually.js';
 import { falsifier, type Subject } from '../stack/falsifier.js';
+import type { Stack } from '../stack/stack.js';
 import { ownDist } from '../stack/stack-home.js';
 import { startStack } from '../stack/start-stack.js';
-import type { Stack } from '../stack/stack.js';
 import { AgentRun, boundAgent, Operator, raw } from './actors.js';
 
 const product: Subject = { distDir: ownDist };

@@ -5,10 +5,9 @@ import { join } from 'node:path';
 import type { LoadedIdentity } from '#chassis/identity-files.js';
 import type { Designation } from '#client/presentation.js';
 import type { Subject } from '../stack/falsifier.js';
-import type { StackOptions } from '../stack/stack.js';
+import type { Stack, StackOptions } from '../stack/stack.js';
 import { ownDist } from '../stack/stack-home.js';
 import { startStack } from '../stack/start-stack.js';
-import type { Stack } from '../stack/stack.js';
 import { AgentRun, Operator, raw } from './actors.js';
 
 /** What scenarios are about when nothing is taken out of it. */

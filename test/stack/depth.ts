@@ -14,6 +14,9 @@ export function depthOf(env: Readonly<Record<string, string | undefined>>): Dept
 /** The depth of this run. */
 export const depth = depthOf(process.env);
 
+/** Where a plane has a process of its own, whose memory and descriptors can be told from the test's. */
+export const ownProcesses: readonly Depth[] = ['processes', 'containers'];
+
 /** Registers what is inside only at the depths at which it has a subject. */
 export function at(wanted: readonly Depth[], register: () => void): void {
   if (wanted.includes(depth)) {

@@ -23,7 +23,10 @@ export class Gates implements AsyncDisposable {
 
   /** `listens`: where a plane listens now, `host:port`. */
   static async open(listens: (plane: Plane) => string): Promise<Gates> {
-    const ways = WAYS.map(async (way) => ({ ...way, gate: await Gate.open(() => listens(way.to)) }));
+    const ways = WAYS.map(async (way) => ({
+      ...way,
+      gate: await Gate.open(() => listens(way.to)),
+    }));
     return new Gates(await Promise.all(ways));
   }
 

@@ -1,10 +1,10 @@
 /** The stack as real processes on this machine, from compiled output, on free ports of loopback. */
 import { join } from 'node:path';
 import { announceEndpoints } from './announce.js';
+import { isStopped } from './census.js';
 import type { CliOptions } from './cli-process.js';
 import { eventually } from './eventually.js';
 import { Gates } from './gates.js';
-import { isStopped } from './census.js';
 import { ServiceProcess, type ServiceSpec } from './service-process.js';
 import { type Party, type Plane, planes, type Stack, type StackOptions } from './stack.js';
 import { NODE_NAME, StackHome } from './stack-home.js';

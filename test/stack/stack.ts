@@ -19,11 +19,7 @@ export type Party = Plane | 'client';
  */
 export type Depth = 'in-process' | 'processes' | 'containers';
 
-export const depths = [
-  'in-process',
-  'processes',
-  'containers',
-] as const satisfies readonly Depth[];
+export const depths = ['in-process', 'processes', 'containers'] as const satisfies readonly Depth[];
 
 /** A whole system, up and reachable. Disposing it ends everything it started, and proves it. */
 export interface Stack extends AsyncDisposable {
