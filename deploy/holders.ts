@@ -1,6 +1,8 @@
 /** Who holds which of a deployment's secrets: one folder each, in it nothing its holder does not need. */
 import { chownSync, lchownSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { busUsersPath } from '#chassis/bus-keys.js';
+import type { BusService } from '#chassis/bus-users.js';
 import { LOCAL_NODE } from '../clients/cli/deployment-identities.js';
 import { type RoleName, StateFolder } from '../clients/cli/state-folder.js';
 
@@ -17,6 +19,8 @@ export interface Holder {
   readonly owner: Owner;
   /** What it is and stays able to act as. */
   readonly identities: readonly RoleName[];
+  /** Whose key it speaks on the bus with. Undefined: it says and hears nothing there. */
+  readonly bus?: BusService;
 }
 
 export interface Holders {
@@ -25,6 +29,8 @@ export interface Holders {
   readonly data: Holder;
   /** The operator's folder on the host. */
   readonly operator: Holder;
+  /** The broker's list of users: public keys, which anybody may read. */
+  readonly busUsersFile: string;
 }
 
 /** As the accounts of deploy/Dockerfile and the users of deploy/docker-compose.yml have them. */
@@ -42,6 +48,7 @@ export function holdersBelow(folder: string, operator: string): Holders {
       state: at('authority'),
       owner: AUTHORITY,
       identities: [{ role: 'service', name: 'authority' }],
+      bus: 'authority',
     },
     data: {
       what: 'the volume of data',
@@ -58,6 +65,7 @@ export function holdersBelow(folder: string, operator: string): Holders {
         { role: 'creator', name: operator },
       ],
     },
+    busUsersFile: busUsersPath(folder),
   };
 }
 

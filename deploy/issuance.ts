@@ -1,4 +1,6 @@
 /** Gives every holder of a deployment its identities: makes, renews and replaces them. */
+import { rmSync } from 'node:fs';
+import { type BusKey, busSeedPath, ensureBusSeed, writeBusUsers } from '#chassis/bus-keys.js';
 import { CertificateAuthority, mintAuthority } from '#chassis/certificates.js';
 import { ensureIdentity, ensureRoot, mintIdentity } from '../clients/cli/deployment-identities.js';
 import type { Endpoints, RoleName } from '../clients/cli/state-folder.js';
@@ -29,8 +31,22 @@ export async function ensureAll(
   for (const holder of all(holders)) {
     await provide(holder, authority, nowMs, report);
   }
+  admitToBus(holders);
   holders.operator.state.writeEndpoints(endpoints);
   handOver(holders.operator);
+}
+
+/** Makes the keys that are missing, and the broker's list of them all. */
+function admitToBus(holders: Holders): void {
+  const keys: BusKey[] = [];
+  for (const holder of all(holders)) {
+    const { bus, state } = holder;
+    if (bus !== undefined) {
+      keys.push({ service: bus, publicKey: ensureBusSeed(busSeedPath(state.dir, bus)) });
+      handOver(holder);
+    }
+  }
+  writeBusUsers(holders.busUsersFile, keys);
 }
 
 async function provide(
@@ -68,14 +84,23 @@ export async function issue(
   await replace(holders.operator, [roleName], await knownRoot(holders, nowMs), nowMs, report);
 }
 
-/** Replaces the identities of the services and the operator; agents renew theirs. */
+/**
+ * Replaces the identities of the services and the operator, and the keys on the bus. Agents renew theirs.
+ * In force for a service, and for the broker, when it is started again.
+ */
 export async function renew(holders: Holders, nowMs: number, report: Report): Promise<void> {
   checkLinks(holders);
   checkRoots(holders);
   const authority = await knownRoot(holders, nowMs);
   for (const holder of all(holders)) {
     await replace(holder, holder.identities, authority, nowMs, report);
+    const { bus, state, what } = holder;
+    if (bus !== undefined) {
+      rmSync(busSeedPath(state.dir, bus), { force: true });
+      report(`made the key of ${bus} on the bus in ${what}`);
+    }
   }
+  admitToBus(holders);
 }
 
 /**
@@ -105,6 +130,7 @@ export async function replaceRoot(
     const people = before.filter(({ role }) => role === 'human-control' || role === 'creator');
     await replace(holder, union(holder.identities, people), authority, nowMs, report);
   }
+  admitToBus(holders);
   holders.operator.state.writeEndpoints(endpoints);
   handOver(holders.operator);
 }
