@@ -28,8 +28,20 @@ const LEFTOVERS = {
   'node-addon-api': ['.'],
 };
 
-/** Sources, types and maps: nothing in the image compiles. */
-const NOT_RUN = /\.(?:[cm]?ts|map|md|markdown|h|c|cc|gyp|gypi)$/i;
+/** Of any package: what is there for who works on it. */
+const NOT_SHIPPED = [
+  'test',
+  'tests',
+  '__tests__',
+  'bench',
+  'benchmark',
+  'benchmarks',
+  'examples',
+  '.github',
+];
+
+/** Sources, types, maps and tests: nothing in the image compiles. */
+const NOT_RUN = /\.(?:test\.js|[cm]?ts|map|md|markdown|h|c|cc|gyp|gypi)$/i;
 /** Whatever it is called: a licence asks to travel with what it covers. */
 const LICENCE = /licen[cs]e|copying|notice/i;
 
@@ -41,6 +53,13 @@ const modules = join(to, 'node_modules');
 for (const [name, paths] of Object.entries(LEFTOVERS)) {
   for (const path of paths) {
     rmSync(join(modules, name, path), { recursive: true, force: true });
+  }
+}
+for (const entry of readdirSync(modules, { recursive: true, withFileTypes: true })) {
+  if (entry.isFile() && entry.name === 'package.json') {
+    for (const name of NOT_SHIPPED) {
+      rmSync(join(entry.parentPath, name), { recursive: true, force: true });
+    }
   }
 }
 for (const name of ['better-sqlite3', 'node-pty']) {

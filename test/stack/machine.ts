@@ -4,6 +4,7 @@
  * WHEELHOUSE_REQUIRE lists what must be there (`sshd,python3`): where it is set, a missing tool fails
  * the test instead of skipping it.
  */
+import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
@@ -16,6 +17,7 @@ const PLACES = {
   cc: [],
   bash: [],
   tmux: [],
+  docker: [],
   linux: [],
   root: [],
 } as const satisfies Record<string, readonly string[]>;
@@ -48,6 +50,11 @@ export function needsIn(env: Environment, test: Skippable, ...tools: readonly To
   test.skip(`this machine has no ${missing.join(', ')}`);
 }
 
+/** For what a whole file prepares: whether to. Its tests say `needs`, which skips or fails. */
+export function hasTool(tool: Tool): boolean {
+  return isThere(tool, process.env);
+}
+
 /** The tools that must be there. Throws on a word that is none. */
 export function requiredTools(env: Environment): readonly Tool[] {
   const words = (env['WHEELHOUSE_REQUIRE'] ?? '').split(',').filter((word) => word !== '');
@@ -72,7 +79,20 @@ function isThere(tool: Tool, env: Environment): boolean {
   if (tool === 'root') {
     return process.getuid?.() === 0;
   }
+  if (tool === 'docker') {
+    return locate(tool, env) !== undefined && engineAnswers();
+  }
   return locate(tool, env) !== undefined;
+}
+
+let doesEngineAnswer: boolean | undefined;
+
+/** The command alone is nothing: an engine must be running, and this user may talk to it. */
+function engineAnswers(): boolean {
+  const asked = ['version', '--format', '{{.Server.Version}}'];
+  doesEngineAnswer ??=
+    spawnSync('docker', asked, { stdio: 'ignore', timeout: 10_000 }).status === 0;
+  return doesEngineAnswer;
 }
 
 function isExecutable(path: string): boolean {
