@@ -211,7 +211,7 @@ export const testsAreFound: Rule = {
         (path) =>
           !(isTest(path) && /^(services|clients)\/.*\.test\.ts$/.test(path)) &&
           !/^test\/[^/]+\.test\.ts$/.test(path) &&
-          !/^test\/(tidy|contracts|scenarios|stack)\/.*\.test\.ts$/.test(path),
+          !/^test\/(tidy|contracts|scenarios|stack|deploy|conformance)\/.*\.test\.ts$/.test(path),
       ),
   breach: { 'deploy/setup.test.ts': '' },
 };
