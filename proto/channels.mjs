@@ -18,13 +18,29 @@ function declared(options, extension) {
   return values.map((value) => channels.value[value].name.replace('CHANNEL_', ''));
 }
 
+/**
+ * gRPC's own contracts, which carry no options of ours: any identity of the deployment may ask whether a
+ * service is well, and what its contract is.
+ */
+const standard = new Set([
+  'grpc.health.v1.Health',
+  'grpc.reflection.v1.ServerReflection',
+  'grpc.reflection.v1alpha.ServerReflection',
+]);
+const everyone = channels.values.slice(1).map(({ name }) => name.replace('CHANNEL_', ''));
+
+/** A service that is neither ours nor named above declares nothing, and is refused below. */
+function callersOf(service, options, extension) {
+  return standard.has(service.typeName) ? everyone : declared(options, extension);
+}
+
 const methods = {};
 const operations = {};
 for (const file of registry.files) {
   for (const service of file.services) {
     for (const method of service.methods) {
       const path = `/${service.typeName}/${method.name}`;
-      methods[path] = declared(method.proto.options, callers);
+      methods[path] = callersOf(service, method.proto.options, callers);
       const [oneof] =
         method.methodKind.startsWith('client') || method.methodKind.startsWith('bidi')
           ? method.input.oneofs
@@ -33,7 +49,10 @@ for (const file of registry.files) {
         operations[path] = {
           oneof: oneof.localName,
           callers: Object.fromEntries(
-            oneof.fields.map((f) => [f.localName, declared(f.proto.options, operationCallers)]),
+            oneof.fields.map((f) => [
+              f.localName,
+              callersOf(service, f.proto.options, operationCallers),
+            ]),
           ),
         };
       }

@@ -9,6 +9,8 @@ import {
   declaredChannels,
   fieldsReachedBy,
   forbiddenTo,
+  isOurs,
+  methodsOf,
   readDescriptors,
 } from './tidy/descriptors.js';
 import * as documents from './tidy/documents.js';
@@ -46,9 +48,30 @@ describe('the contract', () => {
   });
 
   test('the table that is enforced is the one that is declared', () => {
-    const enforced = Object.entries(operationCallers).map(([path, { callers }]) => [path, callers]);
-    expect(methodCallers).toEqual(declared.methods);
+    const ours = Object.entries(methodCallers).filter(([path]) => isOurs(path));
+    const enforced = Object.entries(operationCallers)
+      .filter(([path]) => isOurs(path))
+      .map(([path, { callers }]) => [path, callers]);
+    expect(Object.fromEntries(ours)).toEqual(declared.methods);
     expect(Object.fromEntries(enforced)).toEqual(declared.operations);
+  });
+
+  test('the contracts that are not ours are these, and open to every identity', () => {
+    const everyone = ['HUMAN_CONTROL', 'AGENT', 'CREATOR', 'SERVICE'];
+    const notOurs = methodsOf(registry).filter(([path]) => !isOurs(path));
+    expect(notOurs.map(([path]) => path).sort()).toEqual([
+      '/grpc.health.v1.Health/Check',
+      '/grpc.health.v1.Health/List',
+      '/grpc.health.v1.Health/Watch',
+      '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
+      '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo',
+    ]);
+    for (const [path] of notOurs) {
+      expect(methodCallers[path]).toEqual(everyone);
+      for (const callers of Object.values(operationCallers[path]?.callers ?? {})) {
+        expect(callers).toEqual(everyone);
+      }
+    }
   });
 
   test('P1: no peer, attachment, carrier, locus, epoch or descriptor is named to a page', () => {

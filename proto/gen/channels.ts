@@ -5,6 +5,36 @@ export type ChannelName = 'HUMAN_CONTROL' | 'AGENT' | 'CREATOR' | 'SERVICE';
 
 /** By gRPC path. */
 export const methodCallers: Readonly<Record<string, readonly ChannelName[]>> = {
+  "/grpc.health.v1.Health/Check": [
+    "HUMAN_CONTROL",
+    "AGENT",
+    "CREATOR",
+    "SERVICE"
+  ],
+  "/grpc.health.v1.Health/Watch": [
+    "HUMAN_CONTROL",
+    "AGENT",
+    "CREATOR",
+    "SERVICE"
+  ],
+  "/grpc.health.v1.Health/List": [
+    "HUMAN_CONTROL",
+    "AGENT",
+    "CREATOR",
+    "SERVICE"
+  ],
+  "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo": [
+    "HUMAN_CONTROL",
+    "AGENT",
+    "CREATOR",
+    "SERVICE"
+  ],
+  "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": [
+    "HUMAN_CONTROL",
+    "AGENT",
+    "CREATOR",
+    "SERVICE"
+  ],
   "/wheelhouse.authority.v1.AuthorityService/Bind": [
     "HUMAN_CONTROL",
     "AGENT"
@@ -55,6 +85,76 @@ export const methodCallers: Readonly<Record<string, readonly ChannelName[]>> = {
 export const operationCallers: Readonly<
   Record<string, { readonly oneof: string; readonly callers: Readonly<Record<string, readonly ChannelName[]>> }>
 > = {
+  "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo": {
+    "oneof": "messageRequest",
+    "callers": {
+      "fileByFilename": [
+        "HUMAN_CONTROL",
+        "AGENT",
+        "CREATOR",
+        "SERVICE"
+      ],
+      "fileContainingSymbol": [
+        "HUMAN_CONTROL",
+        "AGENT",
+        "CREATOR",
+        "SERVICE"
+      ],
+      "fileContainingExtension": [
+        "HUMAN_CONTROL",
+        "AGENT",
+        "CREATOR",
+        "SERVICE"
+      ],
+      "allExtensionNumbersOfType": [
+        "HUMAN_CONTROL",
+        "AGENT",
+        "CREATOR",
+        "SERVICE"
+      ],
+      "listServices": [
+        "HUMAN_CONTROL",
+        "AGENT",
+        "CREATOR",
+        "SERVICE"
+      ]
+    }
+  },
+  "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": {
+    "oneof": "messageRequest",
+    "callers": {
+      "fileByFilename": [
+        "HUMAN_CONTROL",
+        "AGENT",
+        "CREATOR",
+        "SERVICE"
+      ],
+      "fileContainingSymbol": [
+        "HUMAN_CONTROL",
+        "AGENT",
+        "CREATOR",
+        "SERVICE"
+      ],
+      "fileContainingExtension": [
+        "HUMAN_CONTROL",
+        "AGENT",
+        "CREATOR",
+        "SERVICE"
+      ],
+      "allExtensionNumbersOfType": [
+        "HUMAN_CONTROL",
+        "AGENT",
+        "CREATOR",
+        "SERVICE"
+      ],
+      "listServices": [
+        "HUMAN_CONTROL",
+        "AGENT",
+        "CREATOR",
+        "SERVICE"
+      ]
+    }
+  },
   "/wheelhouse.authority.v1.AuthorityService/Bind": {
     "oneof": "operation",
     "callers": {

@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { type Bus, openBus } from '#chassis/bus.js';
 import { CertificateAuthority } from '#chassis/certificates.js';
 import { type RunningServer, startServer } from '#chassis/grpc-server.js';
+import { Health } from '#chassis/health.js';
 import { readIdentity, rootPaths } from '#chassis/identity-files.js';
 import type { Running } from '#chassis/lifecycle.js';
 import { createLogger, type Logger } from '#chassis/logger.js';
 import { randomNames } from '#chassis/random-names.js';
+import { withStandardServices } from '#chassis/standard-services.js';
 import { systemClock } from '#chassis/system-clock.js';
 import type { Clock } from '#kernel/clock.js';
 import type { FreshNames } from '#kernel/fresh-names.js';
@@ -20,6 +22,7 @@ import { Closings } from './closings.js';
 import type { AuthoritySettings } from './config.js';
 import { performing } from './effects.js';
 import { Graces } from './graces.js';
+import { partsOf } from './parts.js';
 import { BindStreams } from './rpc/bind-streams.js';
 import { NodeLinks } from './rpc/node-links.js';
 import { OpenStreams } from './rpc/open-streams.js';
@@ -67,13 +70,15 @@ export async function start(options: StartOptions): Promise<RunningAuthority> {
     room.graces.beginAll();
     room.closings.beginAll();
     const { listen } = settings;
-    const server = await startServer([authorityService(room)], {
+    const health = new Health(clock, partsOf(room, settings.journalLowWaterBytes));
+    const exposed = withStandardServices([authorityService(room)], health);
+    const server = await startServer(exposed, {
       listen,
       identity,
       rootPem,
       clock,
     });
-    return running(room, server);
+    return running(room, server, health);
   } catch (error) {
     journal.close();
     throw error;
@@ -152,7 +157,7 @@ async function beginWorld(authority: Authority, names: FreshNames): Promise<void
   }
 }
 
-function running(room: Assembly, server: RunningServer): RunningAuthority {
+function running(room: Assembly, server: RunningServer, health: Health): RunningAuthority {
   const { authority, settings, streams, binds, graces, closings, journal, bus } = room;
   const release = (): void => {
     authority.halt();
@@ -165,6 +170,7 @@ function running(room: Assembly, server: RunningServer): RunningAuthority {
   return {
     ready: { service: 'authority', port: server.port },
     drain: async () => {
+      health.drain();
       streams.drain();
       await server.drain(settings.drainDeadlineMs);
       release();

@@ -12,6 +12,8 @@ import { Fault } from './fault.js';
 import type { Logger } from './logger.js';
 
 export interface Bus extends AsyncDisposable {
+  /** Whether hints travel now; always so without a broker, as nothing is waited for. */
+  readonly isConnected: boolean;
   /** Says that a plane has facts up to an index. At most once; never throws for a broker that is away. */
   hint(plane: HintingPlane, index: bigint): void;
   /** Calls for every hint that arrives, in whatever order and however often it does. */
@@ -30,6 +32,7 @@ export function openBus(address: string, logger: Logger): Bus {
 }
 
 const directBus: Bus = {
+  isConnected: true,
   hint: () => undefined,
   onHint: () => ({ [Symbol.dispose]: () => undefined }),
   [Symbol.asyncDispose]: () => Promise.resolve(),
@@ -39,10 +42,15 @@ const directBus: Bus = {
 class NatsBus implements Bus {
   readonly #connected: Promise<NatsConnection | undefined>;
   #connection: NatsConnection | undefined;
+  #isConnected = false;
   #isClosing = false;
 
   constructor(servers: string, logger: Logger) {
     this.#connected = this.#connect(servers, logger);
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected;
   }
 
   hint(plane: HintingPlane, index: bigint): void {
@@ -78,7 +86,8 @@ class NatsBus implements Bus {
     while (!this.#isClosing) {
       try {
         this.#connection = await connect({ servers, name: 'wheelhouse', ...reconnection });
-        void report(this.#connection, logger);
+        this.#isConnected = true;
+        void this.#report(this.#connection, logger);
         return this.#connection;
       } catch (error) {
         logger.warn({ err: error }, 'no bus yet: facts go by Tail alone');
@@ -86,6 +95,15 @@ class NatsBus implements Bus {
       }
     }
     return undefined;
+  }
+
+  async #report(connection: NatsConnection, logger: Logger): Promise<void> {
+    for await (const { type } of connection.status()) {
+      if (type === 'disconnect' || type === 'reconnect') {
+        this.#isConnected = type === 'reconnect';
+      }
+      logger.info({ type }, 'bus');
+    }
   }
 }
 
@@ -97,11 +115,5 @@ function deliver(data: Uint8Array | undefined, call: (index: bigint) => void): v
     call(Hint.decode(data ?? new Uint8Array()).index);
   } catch {
     return;
-  }
-}
-
-async function report(connection: NatsConnection, logger: Logger): Promise<void> {
-  for await (const { type } of connection.status()) {
-    logger.info({ type }, 'bus');
   }
 }

@@ -1,7 +1,8 @@
 /** How anything of ours dials a service: mTLS both ways, keepalive, no retries. */
+import { X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
 import { ChannelCredentials, type ChannelOptions } from '@grpc/grpc-js';
-import { uriOf } from './caller.js';
+import { identify, uriOf } from './caller.js';
 import type { KeyedCertificate } from './certificates.js';
 
 /** Which service is meant to answer; a certificate of anybody else is turned away. */
@@ -33,12 +34,36 @@ export function clientCredentials(
   rootPem: string,
   expected: ExpectedServer,
 ): ChannelCredentials {
+  return credentials(identity, rootPem, (certificate) => checkService(certificate, expected));
+}
+
+/** Credentials of a service that asks itself: whoever answers must be of its own name. */
+export function ownCredentials(identity: KeyedCertificate, rootPem: string): ChannelCredentials {
+  const own = nameOf(new X509Certificate(identity.certificatePem).raw);
+  return credentials(identity, rootPem, ({ raw }) => {
+    const found = nameOf(raw);
+    return found === own ? undefined : new Error(`the server is ${found}, not ${own}`);
+  });
+}
+
+function credentials(
+  identity: KeyedCertificate,
+  rootPem: string,
+  check: (certificate: PeerCertificate) => Error | undefined,
+): ChannelCredentials {
   return ChannelCredentials.createSsl(
     Buffer.from(rootPem),
     Buffer.from(identity.keyPem),
     Buffer.from(identity.certificatePem),
-    { checkServerIdentity: (_host, certificate) => checkService(certificate, expected) },
+    { checkServerIdentity: (_host, certificate) => check(certificate) },
   );
+}
+
+function nameOf(certificate: Uint8Array): string {
+  const identity = identify(certificate);
+  return identity.kind === 'granted'
+    ? uriOf(identity.value.role, identity.value.name, identity.value.node)
+    : 'nobody';
 }
 
 function checkService(certificate: PeerCertificate, expected: ExpectedServer): Error | undefined {

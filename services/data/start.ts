@@ -2,10 +2,12 @@
 
 import { clientCredentials, clientOptions } from '#chassis/grpc-client.js';
 import { startServer } from '#chassis/grpc-server.js';
+import { Health } from '#chassis/health.js';
 import { readIdentity } from '#chassis/identity-files.js';
 import type { Running } from '#chassis/lifecycle.js';
 import type { Logger } from '#chassis/logger.js';
 import { randomNames } from '#chassis/random-names.js';
+import { withStandardServices } from '#chassis/standard-services.js';
 import { systemClock } from '#chassis/system-clock.js';
 import { AuthorityServiceClient } from '#gen/wheelhouse/authority/v1/authority.js';
 import { ResolveStream } from './adapters/authority-link.js';
@@ -14,6 +16,7 @@ import { Carriers } from './carriers.js';
 import type { DataConfig } from './config.js';
 import type { Node } from './node.js';
 import { Openings } from './openings.js';
+import { partsOf } from './parts.js';
 import { dataService } from './service.js';
 
 /** A running data node. */
@@ -57,7 +60,8 @@ export async function start(config: DataConfig, logger: Logger): Promise<Running
   const draining = drain.signal;
   const node: Node = { link, carriers, openings, host, clock, config, logger, draining };
   const { identity, rootPem } = own;
-  const server = await startServer([dataService(node)], {
+  const health = new Health(clock, partsOf(link, carriers, config.terminalsMax));
+  const server = await startServer(withStandardServices([dataService(node)], health), {
     listen: config.listen,
     identity,
     rootPem,
@@ -68,6 +72,7 @@ export async function start(config: DataConfig, logger: Logger): Promise<Running
   return {
     ready: { service: 'data', node: config.node, port: server.port },
     drain: async () => {
+      health.drain();
       link.drain();
       drain.abort();
       carriers.end('DRAINING');

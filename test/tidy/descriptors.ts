@@ -44,11 +44,16 @@ export function methodsOf(registry: FileRegistry): readonly [path: string, metho
   );
 }
 
-/** The channels declared on every RPC and on every operation a client may send inside a stream. */
+/** Whether a gRPC path is of a contract of ours. Others carry no options of ours. */
+export function isOurs(path: string): boolean {
+  return path.startsWith('/wheelhouse.');
+}
+
+/** The channels declared on every RPC of ours and on every operation a client may send inside a stream. */
 export function declaredChannels(registry: FileRegistry): Declared {
   const methods: Record<string, readonly string[]> = {};
   const operations: Record<string, Record<string, readonly string[]>> = {};
-  for (const [path, method] of methodsOf(registry)) {
+  for (const [path, method] of methodsOf(registry).filter(([path]) => isOurs(path))) {
     methods[path] = channels(registry, method.proto.options, 'callers');
     const [oneof] = isClientStream(method) ? method.input.oneofs : [];
     if (oneof !== undefined) {

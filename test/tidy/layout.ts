@@ -173,7 +173,7 @@ export const consoleIsForPeople: Rule = {
 
 /** The programs, and what every service's program is made of. */
 const MAY_EXIT =
-  /(?:^|\/)main\.ts$|^services\/chassis\/lifecycle\.ts$|^services\/data\/reaper\.ts$|-program\.ts$/;
+  /(?:^|\/)main\.ts$|^services\/chassis\/lifecycle\.ts$|^services\/data\/reaper\.ts$|-(?:program|probe)\.ts$/;
 
 export const onlyMainsExit: Rule = {
   promise: 'process.exit is called by programs and the lifecycle of services alone',

@@ -44,6 +44,7 @@ export class Journal {
   readonly #insert: Database.Statement<[bigint, number, string, string]>;
   readonly #after: Database.Statement<[bigint, number], StoredRow>;
   #lastIndex: bigint;
+  #isFull = false;
 
   private constructor(database: Database.Database, options: JournalOptions) {
     this.#database = database;
@@ -80,6 +81,11 @@ export class Journal {
   /** Index of the newest fact; 0 when there is none. */
   get lastIndex(): bigint {
     return this.#lastIndex;
+  }
+
+  /** Whether the last append found the disk full; until one succeeds. */
+  get isFull(): boolean {
+    return this.#isFull;
   }
 
   /** Every stored event, in order. Throws a `Fault` for one that cannot be read. */
@@ -120,6 +126,7 @@ export class Journal {
       return this.#rollBack(error);
     }
     this.#lastIndex = index;
+    this.#isFull = false;
     return granted(undefined);
   }
 
@@ -152,6 +159,7 @@ export class Journal {
     if (this.#database.inTransaction) {
       this.#database.exec('ROLLBACK');
     }
+    this.#isFull = true;
     return refused('JOURNAL_FULL', { freeBytes: String(this.freeBytes()) });
   }
 }
