@@ -23,13 +23,17 @@ try {
   rmSync(scratch, { recursive: true, force: true });
 }
 
-/** The stubs, then the table of channels read off the descriptors. */
+/** The stubs, then the tables read off the descriptors: who may call what, and the descriptors themselves. */
 function generateInto(folder) {
   const image = join(folder, 'image.binpb');
   run(buf, ['generate', '-o', folder]);
   run(buf, ['build', '-o', image]);
   const channels = run(process.execPath, ['channels.mjs', image]);
   writeFileSync(join(folder, 'gen', 'channels.ts'), channels);
+  const set = join(folder, 'set.binpb');
+  run(buf, ['build', '--exclude-source-info', '--as-file-descriptor-set', '-o', set]);
+  const descriptors = run(process.execPath, ['descriptors.mjs', set]);
+  writeFileSync(join(folder, 'gen', 'descriptors.ts'), descriptors);
   return join(folder, 'gen');
 }
 

@@ -192,7 +192,7 @@ async function startAuthority(
   const spec = {
     name: 'authority',
     args: [compiled('services/authority/main.js')],
-    env: { WHEELHOUSE_STATE: state.dir, WHEELHOUSE_BUS: bus },
+    env: { WHEELHOUSE_STATE: state.dir, WHEELHOUSE_BUS: bus, ...development() },
     preferredPort: await freePort(before?.authority, PREFERRED_PORTS.authority),
     ...placesOf(state, 'authority'),
   };
@@ -212,11 +212,17 @@ async function startData(
       WHEELHOUSE_STATE: state.dir,
       WHEELHOUSE_NODE: LOCAL_NODE,
       WHEELHOUSE_AUTHORITY: authority,
+      ...development(),
     },
     preferredPort: await freePort(before?.data[LOCAL_NODE], PREFERRED_PORTS.data),
     ...placesOf(state, 'data'),
   };
   return await SupervisedService.start(spec, events);
+}
+
+/** What a deployment leaves off, unless the environment of `up` says otherwise. */
+function development(): Record<string, string> {
+  return { WHEELHOUSE_REFLECTION: process.env['WHEELHOUSE_REFLECTION'] ?? '1' };
 }
 
 function placesOf(state: StateFolder, service: string): { cwd: string; logFile: string } {

@@ -27,6 +27,14 @@ export const settings = {
     'How other planes hear that there are new facts: direct (they Tail), or nats://host:port (they are hinted as well).',
   ),
   logLevel: text('WHEELHOUSE_LOG_LEVEL', 'info', 'A level of pino’s.'),
+  reflection: integer('WHEELHOUSE_REFLECTION', {
+    unit: '0 or 1',
+    fallback: 0,
+    min: 0,
+    max: 1,
+    reason:
+      'Server reflection: 1 describes the contract to whoever has an identity, so that tools call without stubs. wheelhouse up turns it on; a deployment has stubs, and exposes nothing that it does not use.',
+  }),
   rebindGraceMs: integer('WHEELHOUSE_REBIND_GRACE_MS', {
     unit: 'milliseconds',
     fallback: 30_000,

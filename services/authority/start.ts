@@ -71,7 +71,10 @@ export async function start(options: StartOptions): Promise<RunningAuthority> {
     room.closings.beginAll();
     const { listen } = settings;
     const health = new Health(clock, partsOf(room, settings.journalLowWaterBytes));
-    const exposed = withStandardServices([authorityService(room)], health);
+    const exposed = withStandardServices([authorityService(room)], {
+      health,
+      reflection: settings.reflection,
+    });
     const server = await startServer(exposed, {
       listen,
       identity,

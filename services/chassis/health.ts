@@ -45,26 +45,31 @@ export class Health {
   readonly #parts: ReadonlyMap<string, Part>;
   readonly #clock: Clock;
   readonly #watchers = new Set<() => void>();
+  readonly #drain = new AbortController();
   #look: Disposable | undefined;
-  #isDraining = false;
 
   constructor(clock: Clock, parts: readonly Part[]) {
     this.#clock = clock;
     this.#parts = new Map(parts.map((part) => [part.name, part]));
   }
 
+  /** Aborted by the drain, before anybody who watches is told. */
+  get draining(): AbortSignal {
+    return this.#drain.signal;
+  }
+
   get isDraining(): boolean {
-    return this.#isDraining;
+    return this.#drain.signal.aborted;
   }
 
   whole(): ServingStatus {
-    return wholeOf([...this.#parts.values()].map(stateOf), this.#isDraining);
+    return wholeOf([...this.#parts.values()].map(stateOf), this.isDraining);
   }
 
   /** Undefined when there is no part of that name. */
   part(name: string): ServingStatus | undefined {
     const part = this.#parts.get(name);
-    return part === undefined ? undefined : partOf(stateOf(part), this.#isDraining);
+    return part === undefined ? undefined : partOf(stateOf(part), this.isDraining);
   }
 
   get partNames(): readonly string[] {
@@ -73,7 +78,7 @@ export class Health {
 
   /** Nothing serves from now on, and whoever watches is told in this turn: to be said before anything is cut. */
   drain(): void {
-    this.#isDraining = true;
+    this.#drain.abort();
     this.#tell();
   }
 

@@ -24,6 +24,14 @@ export const settings = {
     'Where authority is reached, host:port.',
   ),
   logLevel: text('WHEELHOUSE_LOG_LEVEL', 'info', 'Least important log level written.'),
+  reflection: integer('WHEELHOUSE_REFLECTION', {
+    unit: '0 or 1',
+    fallback: 0,
+    min: 0,
+    max: 1,
+    reason:
+      'Server reflection: 1 describes the contract to whoever has an identity, so that tools call without stubs. wheelhouse up turns it on; a deployment has stubs, and exposes nothing that it does not use.',
+  }),
   terminalUid: integer('WHEELHOUSE_TERMINAL_UID', {
     unit: 'uid',
     fallback: -1,

@@ -61,7 +61,9 @@ export async function start(config: DataConfig, logger: Logger): Promise<Running
   const node: Node = { link, carriers, openings, host, clock, config, logger, draining };
   const { identity, rootPem } = own;
   const health = new Health(clock, partsOf(link, carriers, config.terminalsMax));
-  const server = await startServer(withStandardServices([dataService(node)], health), {
+  const { reflection } = config;
+  const exposed = withStandardServices([dataService(node)], { health, reflection });
+  const server = await startServer(exposed, {
     listen: config.listen,
     identity,
     rootPem,

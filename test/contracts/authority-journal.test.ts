@@ -209,7 +209,9 @@ describe('a full disk', () => {
       refusal: { reason: 'JOURNAL_FULL', facts: { freeBytes: expect.any(String) } },
     });
     expect(namesIn(journal)).toHaveLength(kept * 2);
+    expect(journal.isFull).toBe(true);
     mustBe(journal.append([closed('wk_1')], 0));
+    expect(journal.isFull).toBe(false);
     expect(journal.rowsAfter(BigInt(kept * 2), 9).map(({ index }) => index)).toEqual([
       BigInt(kept * 2 + 1),
     ]);
