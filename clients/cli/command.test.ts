@@ -36,8 +36,19 @@ test('status is done while everything answers', async () => {
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({
     isUp: true,
-    services: [{ health: 'serving' }, { health: 'serving' }],
+    services: [
+      { service: 'authority', health: 'serving', parts: { journal: 'serving', bus: 'serving' } },
+      { health: 'serving', parts: { 'authority-link': 'serving', terminals: 'serving' } },
+    ],
   });
+});
+
+test('doctor tells of the services that run', async () => {
+  const { stdout } = await deployment.wheelhouse('doctor', '--json');
+  const findings = JSON.parse(stdout) as { what: string; verdict: string; detail: string }[];
+  const services = findings.filter(({ what }) => what === 'authority' || what === 'data.local');
+  expect(services.map(({ verdict }) => verdict)).toEqual(['ok', 'ok']);
+  expect(services[0]?.detail).toMatch(/^127\.0\.0\.1:\d+ serving$/);
 });
 
 test('a second up is refused as store-in-use', async () => {

@@ -11,6 +11,7 @@ import { RefusedError } from '#client/call-errors.js';
 import type { Facts } from '#kernel/refusal.js';
 import { ensureIdentities, LOCAL_NODE } from './deployment-identities.js';
 import { tryLock } from './folder-lock.js';
+import { serves } from './health.js';
 import type { Endpoints, StateFolder } from './state-folder.js';
 import { type ServiceEvents, SupervisedService } from './supervised-service.js';
 
@@ -23,6 +24,9 @@ export interface ServicesOptions {
 
 /** Taken when they are free, so that a restarted deployment is where it was. */
 export const PREFERRED_PORTS = { authority: 7411, data: 7412 } as const;
+
+/** How long data and authority may take to meet, milliseconds: they are on one machine. */
+const MEET_MS = 5_000;
 
 /** How long a service whose `up` was killed may take to drain. */
 const LEFT_BEHIND_MS = 15_000;
@@ -93,6 +97,7 @@ export class Services {
     try {
       note('starting data …');
       const data = await startData(state, before, authority.endpoint, eventsOf('data'));
+      await awaitAuthorityAt(data.endpoint, state, note);
       const services = new Services(state, lock, authority, data);
       state.writeEndpoints(services.endpoints);
       return services;
@@ -218,6 +223,19 @@ async function startData(
     ...placesOf(state, 'data'),
   };
   return await SupervisedService.start(spec, events);
+}
+
+/** Ready means that a look or a run is not refused because the two have not met yet. */
+async function awaitAuthorityAt(
+  endpoint: string,
+  state: StateFolder,
+  note: (text: string) => void,
+): Promise<void> {
+  const identity = state.identity({ role: 'service', name: `data.${LOCAL_NODE}` });
+  const asked = identity && { endpoint, identity, plane: 'data' as const };
+  if (asked !== undefined && !(await serves(asked, MEET_MS))) {
+    note('data has no answer from authority yet; status tells when it has');
+  }
 }
 
 /** What a deployment leaves off, unless the environment of `up` says otherwise. */

@@ -182,6 +182,47 @@ describe('a stack that is well', () => {
   });
 });
 
+describe('the command', () => {
+  test('status and doctor say which part does not serve, and what that means', async () => {
+    const max = String(Number.MAX_SAFE_INTEGER);
+    await using stack = await withSettings({
+      authority: { WHEELHOUSE_JOURNAL_LOW_WATER_BYTES: max },
+    });
+    const status = await stack.wheelhouse(['status']);
+    const [, line] = /^(authority journal .*)$/m.exec(String(status.stdout)) ?? [];
+    expect(line).toMatch(/not serving: its disk is full or nearly so: nothing new begins/);
+    expect(status.code).toBe(0);
+    const doctor = await stack.wheelhouse(['doctor']);
+    expect(String(doctor.stdout)).toMatch(/^authority +unwell +journal is not serving: its disk/m);
+    expect(doctor.code).toBe(4);
+  });
+
+  test('a node without authority is not serving to status, which says why', async () => {
+    await using stack = await startProcesses();
+    await stack.crash('authority');
+    using client = await dial(stack, 'data');
+    await eventually('noticed', async () => (await check(client, '')) === 'NOT_SERVING');
+    const table = await stack.wheelhouse(['status']);
+    expect(String(table.stdout)).toMatch(/^authority +\S+ unreachable$/m);
+    expect(String(table.stdout)).toMatch(/^data.local +\S+ not serving$/m);
+    expect(String(table.stdout)).toMatch(
+      /authority-link +not serving: authority does not answer it/,
+    );
+    expect(table.code).toBe(4);
+    const json = await stack.wheelhouse(['status', '--json']);
+    expect(JSON.parse(String(json.stdout))).toMatchObject({
+      services: [
+        { service: 'authority', health: 'unreachable', parts: {} },
+        {
+          service: 'data.local',
+          health: 'not serving',
+          parts: { 'authority-link': 'not serving', terminals: 'serving' },
+        },
+      ],
+    });
+  });
+});
+
 describe('parts', () => {
   test('the journal does not serve under its low water, and authority does', async () => {
     const max = String(Number.MAX_SAFE_INTEGER);

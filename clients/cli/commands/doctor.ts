@@ -4,18 +4,20 @@ import { promisify } from 'node:util';
 import type { Command } from 'commander';
 import type { Colours } from '../colours.js';
 import { EXIT_DONE, EXIT_UNREACHABLE } from '../exit-codes.js';
+import { troubles } from '../health.js';
 import { acting, type Ending, type Invocation } from '../invocation.js';
 import { isFree, isUp, PREFERRED_PORTS } from '../services.js';
 import { formatTable, visible } from '../table.js';
+import { type ServiceStatus, servicesOf } from './status.js';
 
 const EXAMPLES = `
-Exit code: 0 when everything that is needed is there, 4 otherwise.
+Exit code: 0 when everything that is needed is there and what runs is well, 4 otherwise.
 
 Examples:
   wheelhouse doctor
   wheelhouse doctor --json`;
 
-type Verdict = 'ok' | 'missing' | 'not needed';
+type Verdict = 'ok' | 'missing' | 'unwell' | 'not needed';
 
 interface Finding {
   readonly what: string;
@@ -45,6 +47,7 @@ async function doctor(invocation: Invocation): Promise<number> {
     stateFolder(invocation),
     await port(invocation, 'authority'),
     await port(invocation, 'data'),
+    ...(await servicesOf(invocation)).map(service),
     await terminal(),
     await store(),
     await engine(),
@@ -55,7 +58,8 @@ async function doctor(invocation: Invocation): Promise<number> {
     visible(detail),
   ]);
   invocation.result(formatTable(['WHAT', 'IS', 'DETAIL'], rows), findings);
-  return findings.some(({ verdict }) => verdict === 'missing') ? EXIT_UNREACHABLE : EXIT_DONE;
+  const isAmiss = findings.some(({ verdict }) => verdict === 'missing' || verdict === 'unwell');
+  return isAmiss ? EXIT_UNREACHABLE : EXIT_DONE;
 }
 
 function nodeVersion(): Finding {
@@ -98,6 +102,20 @@ async function port({ state }: Invocation, plane: 'authority' | 'data'): Promise
   return (await isFree(wanted))
     ? { what, verdict: 'ok', detail: 'free' }
     : { what, verdict: 'not needed', detail: `taken; ${plane} will use another` };
+}
+
+/** A service that does not run is none that is amiss; one that runs is to serve in all its parts. */
+function service({ service: what, endpoint, health, parts }: ServiceStatus): Finding {
+  if (health === 'unreachable' || health === 'no identity') {
+    const detail =
+      health === 'unreachable' ? `${endpoint} does not answer` : 'no identity to ask with';
+    return { what, verdict: 'not needed', detail };
+  }
+  const absent = troubles({ health, parts });
+  const isWell = health === 'serving' && absent.length === 0;
+  const words = absent.map(([part, meaning]) => `${part} is not serving: ${meaning}`);
+  const detail = isWell ? `${endpoint} serving` : words.join('; ') || `${endpoint} not serving`;
+  return { what, verdict: isWell ? 'ok' : 'unwell', detail };
 }
 
 /** Loads the native part and runs a program in a terminal. */
@@ -144,6 +162,7 @@ function paint(verdict: Verdict, colours: Colours): string {
     case 'ok':
       return colours.good(verdict);
     case 'missing':
+    case 'unwell':
       return colours.bad(verdict);
     case 'not needed':
       return colours.dim(verdict);

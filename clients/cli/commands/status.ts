@@ -1,8 +1,8 @@
 /** `wheelhouse status`: where the services are, who you are to them, and whether they answer. */
 import type { Command } from 'commander';
-import { connect } from '#client/connect.js';
+import type { Colours } from '../colours.js';
 import { EXIT_DONE, EXIT_UNREACHABLE } from '../exit-codes.js';
-import { type Health, healthOf } from '../health.js';
+import { type Health, type HealthReport, healthOf, troubles } from '../health.js';
 import { acting, type Ending, type Invocation } from '../invocation.js';
 import { operatorOf } from '../operator.js';
 import { isUp, leftBehind } from '../services.js';
@@ -10,7 +10,7 @@ import type { StateFolder } from '../state-folder.js';
 import { formatTable } from '../table.js';
 
 const EXAMPLES = `
-Exit code: 0 when every service answers, 4 otherwise.
+Exit code: 0 when every service serves, 4 otherwise. A part that is away may leave its service serving.
 
 Examples:
   wheelhouse status
@@ -20,6 +20,8 @@ export interface ServiceStatus {
   readonly service: string;
   readonly endpoint: string;
   readonly health: Health | 'no identity';
+  /** What the service is made of; empty when it does not say. */
+  readonly parts: HealthReport['parts'];
 }
 
 export function addStatus(program: Command, ending: Ending): void {
@@ -45,10 +47,7 @@ async function status(invocation: Invocation): Promise<number> {
     ['state folder', state.exists ? state.dir : `${state.dir} (not made yet)`],
     ['identity', state.identity({ role, name }) === undefined ? `${identity} (missing)` : identity],
     ['up', upWords(state, held)],
-    ...services.map(({ service, endpoint, health }) => [
-      service,
-      `${endpoint} ${health === 'serving' ? colours.good(health) : colours.bad(health)}`,
-    ]),
+    ...services.flatMap((each) => serviceRows(each, colours)),
   ];
   invocation.result(formatTable(['WHAT', 'HOW'], rows), {
     stateDir: state.dir,
@@ -57,10 +56,25 @@ async function status(invocation: Invocation): Promise<number> {
     services,
   });
   const isServing = services.length > 0 && services.every(({ health }) => health === 'serving');
-  if (!isServing) {
+  if (!services.some(({ health }) => health === 'serving' || health === 'not serving')) {
     invocation.note('next: wheelhouse up');
   }
   return isServing ? EXIT_DONE : EXIT_UNREACHABLE;
+}
+
+/** The service, then whatever of it does not serve and what that means. */
+function serviceRows(status: ServiceStatus, colours: Colours): readonly string[][] {
+  const { service, endpoint, health, parts } = status;
+  const word = health === 'serving' ? colours.good(health) : colours.bad(health);
+  const absent =
+    health === 'not serving' || health === 'serving' ? troubles({ health, parts }) : [];
+  return [
+    [service, `${endpoint} ${word}`],
+    ...absent.map(([part, meaning]) => [
+      `${service} ${part}`,
+      `${colours.bad('not serving')}: ${meaning}`,
+    ]),
+  ];
 }
 
 function upWords(state: StateFolder, isHeld: boolean): string {
@@ -93,11 +107,7 @@ async function statusOf(
 ): Promise<ServiceStatus> {
   const identity = invocation.state.identity(operatorOf(invocation));
   if (identity === undefined) {
-    return { service, endpoint, health: 'no identity' };
+    return { service, endpoint, health: 'no identity', parts: {} };
   }
-  using connection =
-    plane === 'authority'
-      ? connect(endpoint, 'authority', identity)
-      : connect(endpoint, 'data', identity);
-  return { service, endpoint, health: await healthOf(connection) };
+  return { service, endpoint, ...(await healthOf({ endpoint, plane, identity })) };
 }
