@@ -24,7 +24,12 @@ export const settings = {
   bus: text(
     'WHEELHOUSE_BUS',
     'direct',
-    'How other planes hear that there are new facts: direct (they Tail), or nats://host:port (they are hinted as well).',
+    'How other planes hear that there are new facts: direct (they Tail), or nats://host:port (who was cut off is hinted back at once as well).',
+  ),
+  busSeed: text(
+    'WHEELHOUSE_BUS_SEED',
+    '',
+    'File with the seed that authority signs the broker’s challenge with; empty for bus/authority.seed below the state folder, or for no user where there is none.',
   ),
   logLevel: text('WHEELHOUSE_LOG_LEVEL', 'info', 'A level of pino’s.'),
   reflection: integer('WHEELHOUSE_REFLECTION', {

@@ -66,7 +66,7 @@ export async function start(options: StartOptions): Promise<RunningAuthority> {
   const journal = openJournal(settings, names);
   try {
     const room = await assemble(options, journal);
-    await beginWorld(room.authority, names);
+    const worldIncarnation = await beginWorld(room.authority, names);
     room.graces.beginAll();
     room.closings.beginAll();
     const { listen } = settings;
@@ -81,6 +81,8 @@ export async function start(options: StartOptions): Promise<RunningAuthority> {
       rootPem,
       clock,
     });
+    // Whoever is woken dials at once: there must be somebody to answer.
+    hintAtFacts(room, worldIncarnation);
     return running(room, server, health);
   } catch (error) {
     journal.close();
@@ -120,8 +122,8 @@ async function assemble(options: StartOptions, journal: Journal): Promise<Assemb
   const graces = new Graces(authority, clock, settings.rebindGraceMs);
   const closings = new Closings(authority, links, clock, settings.fenceAckMs);
   const streams = new OpenStreams();
-  const bus = openBus(settings.bus, logger);
-  hintAtFacts(authority, journal, bus);
+  const { stateDir, bus: address, busSeed: seedPath } = settings;
+  const bus = openBus({ address, service: 'authority', stateDir, seedPath, logger });
   authority.onEffect(performing({ authority, links, binds, graces, closings }));
   return {
     authority,
@@ -141,23 +143,29 @@ async function assemble(options: StartOptions, journal: Journal): Promise<Assemb
   };
 }
 
-/** Says on the bus that there is more to Tail. A hint, never the fact. */
-function hintAtFacts(authority: Authority, journal: Journal, bus: Bus): void {
-  let hinted = journal.lastIndex;
-  authority.follow(() => {
+/**
+ * Says on the bus that there is more to Tail: at once that this life has begun, which wakes whoever was
+ * cut off from the last one, and after each durable fact. A hint, never the fact.
+ */
+function hintAtFacts({ authority, journal, bus }: Assembly, life: WorldIncarnation): void {
+  let hinted = 0n;
+  const hintOnce = (): void => {
     if (journal.lastIndex > hinted) {
       hinted = journal.lastIndex;
-      bus.hint('authority', hinted);
+      bus.hint('authority', { index: hinted, life });
     }
-  });
+  };
+  authority.follow(hintOnce);
+  hintOnce();
 }
 
-async function beginWorld(authority: Authority, names: FreshNames): Promise<void> {
+async function beginWorld(authority: Authority, names: FreshNames): Promise<WorldIncarnation> {
   const worldIncarnation = ref<WorldIncarnation>(names.fresh('wd'));
   const begun = await authority.ask({ kind: 'start-world', worldIncarnation });
   if (begun.kind === 'refused') {
     throw new StartRefused(begun.refusal);
   }
+  return worldIncarnation;
 }
 
 function running(room: Assembly, server: RunningServer, health: Health): RunningAuthority {

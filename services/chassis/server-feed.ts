@@ -4,7 +4,7 @@
  * Like ServerStream, it has its error listener always there, and a write callback that may never come
  * when the caller has gone.
  */
-import type { ServerWritableStream } from '@grpc/grpc-js';
+import { Metadata, type ServerWritableStream } from '@grpc/grpc-js';
 import type { Refusal } from '#kernel/refusal.js';
 import { statusOf } from './refusal-status.js';
 
@@ -29,6 +29,13 @@ export class ServerFeed<Out> {
 
   get isOver(): boolean {
     return this.#isOver;
+  }
+
+  /** Says that the call was taken, before there is anything to send: a quiet stream is not a dead one. */
+  open(): void {
+    if (!this.#isOver) {
+      this.#call.sendMetadata(new Metadata());
+    }
   }
 
   /** Hands one message to the transport. `onTaken` is called when HTTP/2 has it; never after the end. */

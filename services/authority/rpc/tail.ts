@@ -25,6 +25,7 @@ class Tailing {
   begin(): void {
     const { authority, streams } = this.#room;
     if (streams.enter(this.#feed)) {
+      this.#feed.open();
       this.#following = authority.follow(() => this.#pump());
       this.#pump();
     }
