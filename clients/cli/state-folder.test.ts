@@ -36,6 +36,7 @@ test.each([
   ['Ada Lovelace', 'ada-lovelace'],
   ['_svc', 'svc'],
   ['ÄÖ', 'operator'],
+  ['', 'operator'],
 ])('user %s is operator %s', (user, operator) => {
   expect(operatorName(user)).toBe(operator);
 });

@@ -67,13 +67,22 @@ export function stateDirOf(
 }
 
 /** The current user as a name that an identity may carry. */
-export function operatorName(username = userInfo().username): string {
+export function operatorName(username = accountName()): string {
   const name = username
     .toLowerCase()
     .replace(/[^a-z0-9._-]/g, '-')
     .replace(/^[^a-z0-9]+/, '')
     .slice(0, 63);
   return isName(name) ? name : 'operator';
+}
+
+/** Empty for a user who is only a number, as in a container. */
+function accountName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return '';
+  }
 }
 
 /** Undefined unless the text is `ROLE/NAME`. */
