@@ -143,6 +143,20 @@ describe('what is reached from where', () => {
   });
 });
 
+test('authority is let onto the bus with its key, and who has none is not', async () => {
+  const url = 'http://127.0.0.1:8222/connz?auth=true';
+  const { authorized_user: name } = await eventually('authority is connected', async () => {
+    const { stdout } = await deployment.exec('nats', 'wget', '-q', '-O', '-', url);
+    return JSON.parse(stdout).connections[0] as { readonly authorized_user: string };
+  });
+  expect(name).toMatch(/^U[A-Z2-7]{55}$/);
+  const anonymous =
+    'require("net").connect(4222, "nats", function () { this.write("CONNECT {}\\r\\nPING\\r\\n"); }).pipe(process.stdout)';
+  const { stdout } = await deployment.exec('authority', 'node', '-e', anonymous);
+  expect(stdout).toContain('Authorization Violation');
+  expect(stdout).not.toContain('PONG');
+});
+
 /** Local addresses that listen on a port, as /proc/net/tcp has them. */
 function listenersOn(port: number): readonly string[] {
   const wanted = port.toString(16).toUpperCase().padStart(4, '0');
