@@ -3,6 +3,7 @@
  * answers. It proves nothing about the services; the scenarios on real processes do.
  */
 import {
+  type handleUnaryCall,
   Server,
   ServerCredentials,
   type ServerDuplexStream,
@@ -14,6 +15,8 @@ import {
   AuthorityServiceService,
   type BindRequest,
   type BindResponse,
+  type ListWorkersRequest,
+  type ListWorkersResponse,
 } from '#gen/wheelhouse/authority/v1/authority.js';
 import {
   DataServiceService,
@@ -31,6 +34,7 @@ export interface Script {
   readonly bind?: (call: BindCall) => void;
   readonly present?: (call: PresentCall) => void;
   readonly possess?: (call: PossessCall) => void;
+  readonly listWorkers?: handleUnaryCall<ListWorkersRequest, ListWorkersResponse>;
 }
 
 const YEAR_MS = 365 * 86_400_000;
@@ -72,8 +76,9 @@ export class ServiceDouble implements Disposable {
     plane: 'authority' | 'data',
     script: Script,
     port = 0,
+    certifiedAs = plane,
   ): Promise<ServiceDouble> {
-    const { identity } = await root.identity('service', plane);
+    const { identity } = await root.identity('service', certifiedAs);
     const server = new Server();
     if (plane === 'authority') {
       server.addService(AuthorityServiceService, implement(AuthorityServiceService, script));
