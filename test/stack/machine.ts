@@ -14,6 +14,16 @@ const PLACES = {
   ssh: [],
   'nats-server': ['/usr/sbin', '/usr/local/bin'],
   python3: [],
+  go: [],
+  ruby: [],
+  protoc: [],
+  grpc_python_plugin: [],
+  grpc_ruby_plugin: [],
+  'protoc-gen-go': [],
+  'protoc-gen-go-grpc': [],
+  'python3-grpcio': [],
+  'golang-google-grpc-dev': [],
+  'ruby-grpc': [],
   cc: [],
   bash: [],
   tmux: [],
@@ -23,6 +33,13 @@ const PLACES = {
 } as const satisfies Record<string, readonly string[]>;
 
 export type Tool = keyof typeof PLACES;
+
+/** Libraries of the distribution: a command that succeeds where the package is. */
+const LIBRARIES: Readonly<Partial<Record<Tool, readonly [file: string, ...args: string[]]>>> = {
+  'python3-grpcio': ['/usr/bin/python3', '-c', 'import grpc, google.protobuf'],
+  'golang-google-grpc-dev': ['test', '-d', '/usr/share/gocode/src/google.golang.org/grpc'],
+  'ruby-grpc': ['ruby', '-e', 'require "grpc"'],
+};
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -82,7 +99,12 @@ function isThere(tool: Tool, env: Environment): boolean {
   if (tool === 'docker') {
     return locate(tool, env) !== undefined && engineAnswers();
   }
-  return locate(tool, env) !== undefined;
+  const library = LIBRARIES[tool];
+  return library === undefined ? locate(tool, env) !== undefined : succeeds(library);
+}
+
+function succeeds([file, ...args]: readonly [file: string, ...args: string[]]): boolean {
+  return spawnSync(file, args, { stdio: 'ignore' }).status === 0;
 }
 
 let doesEngineAnswer: boolean | undefined;
