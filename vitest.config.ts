@@ -36,7 +36,7 @@ const processes = {
  * there what its stack is to be made of.
  */
 const scenarios = depths
-  .filter((depth) => depth !== 'containers' && depth === (process.env['STACK'] ?? depth))
+  .filter((depth) => depth === (process.env['STACK'] ?? depth))
   .map((depth, index) => ({
     extends: true as const,
     test: {
@@ -46,6 +46,12 @@ const scenarios = depths
       testTimeout: 120_000,
       sequence: { groupOrder: 3 + index },
       env: { STACK: depth },
+      ...(depth === 'containers'
+        ? {
+            globalSetup: ['test/stack/containers-setup.ts'],
+            setupFiles: ['test/stack/containers-needed.ts'],
+          }
+        : {}),
     },
   }));
 
@@ -54,7 +60,7 @@ export default defineConfig({
   test: {
     reporters: ['default', './test/plain-reporter.ts'],
     // Services assembled in a test's own process are those that were compiled.
-    server: { deps: { external: [/\/dist\//] } },
+    server: { deps: { external: [/^(?:(?!\/node_modules\/).)*\/dist\//] } },
     projects: [
       {
         extends: true,

@@ -72,6 +72,17 @@ export function hasTool(tool: Tool): boolean {
   return isThere(tool, process.env);
 }
 
+/** The same for what only a look at it can tell: `problem` is why it will not do. */
+export function needsThat(test: Skippable, tool: Tool, problem: string | undefined): void {
+  if (problem === undefined) {
+    return;
+  }
+  if (requiredTools(process.env).includes(tool)) {
+    throw new Error(`${tool} must be there (WHEELHOUSE_REQUIRE): ${problem}`);
+  }
+  test.skip(problem);
+}
+
 /** The tools that must be there. Throws on a word that is none. */
 export function requiredTools(env: Environment): readonly Tool[] {
   const words = (env['WHEELHOUSE_REQUIRE'] ?? '').split(',').filter((word) => word !== '');
