@@ -13,7 +13,7 @@ import { product } from './room.js';
 async function atOnce(subject: Subject): Promise<void> {
   await using stack = await startStack({ distDir: subject.distDir });
   await stack.identityFor('human-control', 'another');
-  const demo = [process.execPath, join(subject.distDir, 'clients', 'cli', 'demo-program.js')];
+  const demo = ['node', join(stack.programDir, 'clients', 'cli', 'demo-program.js')];
   const programs = { one: countingSlowly, two: countingSlowly, demo };
   const names = Object.keys(programs);
   await all(

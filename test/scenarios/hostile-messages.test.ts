@@ -19,7 +19,7 @@ import { CloseReason, Reason } from '#gen/wheelhouse/refusal/v1/refusal.js';
 import { at, ownProcesses } from '../stack/depth.js';
 import { within } from '../stack/eventually.js';
 import { falsifier, type Subject } from '../stack/falsifier.js';
-import type { Stack } from '../stack/stack.js';
+import type { Stack, StackOptions } from '../stack/stack.js';
 import { type AgentRun, boundAgent, raw } from './actors.js';
 import {
   framed,
@@ -54,8 +54,8 @@ class Stage implements AsyncDisposable {
     this.authority = authority;
   }
 
-  static async open(subject: Subject): Promise<Stage> {
-    const room = await Room.open(subject);
+  static async open(subject: Subject, settings: StackOptions['settings'] = {}): Promise<Stage> {
+    const room = await Room.open(subject, settings);
     const run = await room.runs(echo);
     await run.shows(/ready/);
     const { endpoints } = room.stack;
@@ -243,7 +243,8 @@ async function finished(call: RawCall) {
 
 /** Bytes that are no message, on every RPC by who may ask it; and bytes that are no gRPC at all. */
 async function malformed(subject: Subject): Promise<void> {
-  await using stage = await Stage.open(subject);
+  const reflecting = { WHEELHOUSE_REFLECTION: '1' };
+  await using stage = await Stage.open(subject, { authority: reflecting, data: reflecting });
   const { room, run } = stage;
   const { stack } = room;
   const callers = {

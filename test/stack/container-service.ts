@@ -11,14 +11,22 @@ const READY_MS = 30_000;
 const DRAIN_S = 20;
 
 export class ContainerService {
+  /** What it was made with. */
+  readonly options: ContainerCreateOptions;
   readonly #container: Container;
   readonly #log: (text: string) => void;
   /** How many processes stand above the serving one: an init, and data's reaper. */
   readonly #above: number;
   #lives = false;
 
-  private constructor(container: Container, log: (text: string) => void, above: number) {
+  private constructor(
+    container: Container,
+    options: ContainerCreateOptions,
+    log: (text: string) => void,
+    above: number,
+  ) {
     this.#container = container;
+    this.options = options;
     this.#log = log;
     this.#above = above;
   }
@@ -30,7 +38,7 @@ export class ContainerService {
     log: (text: string) => void,
     above: number,
   ): Promise<ContainerService> {
-    return new ContainerService(await api.createContainer(options), log, above);
+    return new ContainerService(await api.createContainer(options), options, log, above);
   }
 
   /** Starts it, also again, and waits for its ready line. */
@@ -84,8 +92,12 @@ export class ContainerService {
     await this.#container.pause();
   }
 
+  /** Does nothing where it is not paused, as a signal to a running process would. */
   async resume(): Promise<void> {
-    await this.#container.unpause();
+    const { State } = await this.#container.inspect();
+    if (State.Paused) {
+      await this.#container.unpause();
+    }
   }
 
   /** Its address on a network, the network's gateway, and a process in its network namespace. */

@@ -1,7 +1,7 @@
 /** Once for all container scenarios: builds the images, reads the templates, makes the network. */
 import type { TestProject } from 'vitest/node';
 import { compose } from './compose.js';
-import { type Templates, readTemplates } from './container-templates.js';
+import { readTemplates, type Templates } from './container-templates.js';
 import { type Engine, engine, engineProblem } from './engine.js';
 
 declare module 'vitest' {

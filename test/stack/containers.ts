@@ -2,6 +2,7 @@
 import { chmodSync, chownSync, mkdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { ContainerCreateOptions } from 'dockerode';
 import { inject } from 'vitest';
 import { identityPaths, rootPaths } from '#chassis/identity-files.js';
@@ -42,6 +43,7 @@ const ABOVE = { authority: 1, data: 2 } as const;
 
 class ContainerStack implements Stack {
   readonly depth = 'containers';
+  readonly programDir = DIST;
   readonly endpoints = { authority: '', data: '' };
   readonly #home: StackHome;
   readonly #options: StackOptions;
@@ -65,14 +67,10 @@ class ContainerStack implements Stack {
 
   async begin(): Promise<void> {
     this.#handOver();
-    const api = await engine();
     for (const plane of planes) {
       this.endpoints[plane] = `127.0.0.1:${await freePort()}`;
     }
     for (const plane of planes) {
-      const log = (text: string): void => this.#home.hears(plane, text);
-      const service = await ContainerService.make(api, this.#spec(plane), log, ABOVE[plane]);
-      this.#services.set(plane, service);
       await this.restart(plane);
     }
     announceEndpoints(this.stateDir, this.endpoints);
@@ -97,9 +95,23 @@ class ContainerStack implements Stack {
 
   async restart(plane: Plane): Promise<void> {
     this.#home.starts();
-    const service = this.#service(plane);
+    const service = await this.#made(plane);
     await service.start();
     this.#pids.set(plane, await service.pid());
+  }
+
+  /** The same container again, unless what it is started with has changed since it was made. */
+  async #made(plane: Plane): Promise<ContainerService> {
+    const spec = this.#spec(plane);
+    const before = this.#services.get(plane);
+    if (before !== undefined && isDeepStrictEqual(before.options, spec)) {
+      return before;
+    }
+    await before?.remove();
+    const log = (text: string): void => this.#home.hears(plane, text);
+    const service = await ContainerService.make(await engine(), spec, log, ABOVE[plane]);
+    this.#services.set(plane, service);
+    return service;
   }
 
   async joined(): Promise<void> {
@@ -249,7 +261,8 @@ class ContainerStack implements Stack {
       throw new Error('a client is not cut off from itself');
     }
     const { pid, gateway } = await this.#service(inner).place(network);
-    const outside = outer === 'client' ? gateway : (await this.#service(outer).place(network)).address;
+    const outside =
+      outer === 'client' ? gateway : (await this.#service(outer).place(network)).address;
     return { inside: pid, outside };
   }
 }

@@ -59,6 +59,10 @@ class InProcessStack implements Stack {
     return this.#home.workspace;
   }
 
+  get programDir(): string {
+    return this.#home.distDir;
+  }
+
   async begin(): Promise<void> {
     this.#gates = await Gates.open((plane) => `127.0.0.1:${this.#ports[plane]}`);
     for (const plane of planes) {

@@ -42,6 +42,10 @@ class ProcessStack implements Stack {
     return this.#home.workspace;
   }
 
+  get programDir(): string {
+    return this.#home.distDir;
+  }
+
   async begin(): Promise<void> {
     if (this.#options.isCuttable === true) {
       this.#gates = await Gates.open((plane) => this.#listens(plane));

@@ -31,6 +31,9 @@ export interface Stack extends AsyncDisposable {
   /** A folder for programs to run in, also in their own eyes; whoever still runs in it at the end has leaked. */
   readonly workspace: string;
 
+  /** The compiled output as programs in its terminals find it. */
+  readonly programDir: string;
+
   /** An identity of this deployment: minted at first, the same one afterwards. */
   identityFor(role: CallerRole, name: string): Promise<LoadedIdentity>;
   /** The same, ready to dial a plane with. */

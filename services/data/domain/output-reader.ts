@@ -148,6 +148,13 @@ export function handOverDue(
   return { reader: after, handovers };
 }
 
+/** The reader after a handover that was not made: what it says it sent is what left (law B2). */
+export function withheld(reader: OutputReader, handover: Handover): OutputReader {
+  return handover.kind === 'frame'
+    ? { ...reader, window: { ...reader.window, sentSeq: handover.fromSeq }, isHandingOver: false }
+    : reader;
+}
+
 /** The transport has taken the frame. */
 export function confirmed(reader: OutputReader): OutputReader {
   return { ...reader, isHandingOver: false };

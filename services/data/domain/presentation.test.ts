@@ -162,6 +162,21 @@ describe('what closes', () => {
     const { effects } = run(waiting, { kind: 'authority-lost' }, progressed(80n), progressed(90n));
     expect(effects).toEqual([]);
   });
+
+  test('E1 nor does what was covered before authority went away', () => {
+    const covered = run(opened(), progressed(250n), answered).state;
+    expect(run(covered, { kind: 'authority-lost' }, confirmed, confirmed).effects).toEqual([]);
+  });
+
+  test('B2 a frame that was withheld counts as not sent', () => {
+    const { state, effects } = run(opened(), progressed(250n), answered, confirmed);
+    const handover = effects.flatMap((effect) =>
+      effect.kind === 'hand-over' ? [effect.handover] : [],
+    )[1]!;
+    const after = run(state, { kind: 'withheld', handover });
+    expect(after.effects).toEqual([{ kind: 'close', reason: 'RELEASED' }]);
+    expect(after.state.reader.window.sentSeq).toBe(100n);
+  });
 });
 
 /** Everything that can come to a presentation, for the two laws that hold whatever comes. */

@@ -25,6 +25,7 @@ import {
   openReader,
   produced,
   taken,
+  withheld,
 } from './output-reader.js';
 import { isFull } from './send-window.js';
 import type { Exit } from './terminal.js';
@@ -59,6 +60,8 @@ export type PresentationInput =
   | { readonly kind: 'authority-lost' }
   /** The transport has taken the frame. */
   | { readonly kind: 'confirmed' }
+  /** What was to be handed over was not: a fence was heard since the answer. */
+  | { readonly kind: 'withheld'; readonly handover: Handover }
   | { readonly kind: 'acked'; readonly nextSeq: bigint }
   | { readonly kind: 'resized'; readonly mark: GeometryMark }
   /** The terminal has been held for as long as it may be. */
@@ -114,6 +117,11 @@ export function stepPresentation(
       return proceed({ ...presentation, asking: undefined, isAuthorityAway: true });
     case 'confirmed':
       return proceed(withReader(presentation, confirmed(presentation.reader)));
+    case 'withheld':
+      return close(
+        withReader(presentation, withheld(presentation.reader, input.handover)),
+        'RELEASED',
+      );
     case 'acked':
       return onAck(presentation, input.nextSeq);
     case 'resized':
@@ -163,8 +171,16 @@ function onAck(presentation: Presentation, nextSeq: bigint): PresentationStep {
     : proceed(withReader(presentation, reader));
 }
 
-/** Hands over what may be, and asks about what has been read since. */
+/**
+ * Hands over what may be, and asks about what has been read since.
+ *
+ * Nothing while authority is away, not even what is covered (law E1): whether it may still be seen is
+ * for authority to say when it is back, and it ends this look then.
+ */
 function proceed(presentation: Presentation): PresentationStep {
+  if (presentation.isAuthorityAway) {
+    return { state: presentation, effects: [] };
+  }
   const { reader, handovers } = handOverDue(presentation.reader, presentation.frameBytesMax);
   const effects: PresentationEffect[] = handovers.map((handover) => ({
     kind: 'hand-over',
@@ -174,7 +190,7 @@ function proceed(presentation: Presentation): PresentationStep {
     const { state, effects: last } = close({ ...presentation, reader }, 'ENDED');
     return { state, effects: [...effects, ...last] };
   }
-  const asking = presentation.asking ?? nextQuestion(presentation, reader);
+  const asking = presentation.asking ?? nextQuestion(reader);
   if (asking !== undefined && presentation.asking === undefined) {
     effects.push({ kind: 'ask', coverage: asking });
   }
@@ -185,11 +201,10 @@ function proceed(presentation: Presentation): PresentationStep {
  * What is worth asking about now. Nothing while the window is full: by the time the reader has made
  * room a newer answer is due anyway.
  */
-function nextQuestion(presentation: Presentation, reader: OutputReader): Coverage | undefined {
+function nextQuestion(reader: OutputReader): Coverage | undefined {
   const hasNews =
     reader.producedSeq > reader.coveredSeq || (reader.end !== undefined && !reader.isEndCovered);
-  const isReady = !presentation.isAuthorityAway && !isFull(reader.window);
-  return hasNews && isReady
+  return hasNews && !isFull(reader.window)
     ? { uptoSeq: reader.producedSeq, coversEnd: reader.end !== undefined }
     : undefined;
 }

@@ -228,7 +228,7 @@ export class Presenter {
       return;
     }
     if (link.isFenced(this.#grant)) {
-      return this.end('RELEASED');
+      return this.#step({ kind: 'withheld', handover });
     }
     if (handover.kind === 'frame') {
       return this.#sendFrame(handover.fromSeq, handover.lengthBytes);
