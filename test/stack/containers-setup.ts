@@ -21,7 +21,7 @@ export interface Deployment {
 /** On all that the tests make, with the process of the run that made it. */
 export const RUN_LABEL = 'org.wheelhouse.test.run';
 
-export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
+export async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   const problem = await engineProblem();
   if (problem !== undefined) {
     provide('deployment', problem);
