@@ -12,14 +12,15 @@ import { type Plane, planes } from './stack.js';
 export type Templates = Readonly<Record<Plane, ContainerCreateOptions>>;
 
 /** Has compose make the containers, reads them and has them removed. They are never started. */
-export async function readTemplates(api: Engine, project: string): Promise<Templates> {
+export async function readTemplates(api: Engine, project: string, tag: string): Promise<Templates> {
+  const images = { WHEELHOUSE_IMAGE_TAG: tag };
   // Without what they depend on: compose would wait for the job's end, which never starts.
-  compose(project, ['up', '--no-start', '--no-build', '--no-deps', ...planes]);
+  compose(project, ['up', '--no-start', '--no-build', '--no-deps', ...planes], images);
   try {
     const entries = planes.map(async (plane) => [plane, await templateOf(api, project, plane)]);
     return Object.fromEntries(await Promise.all(entries)) as Templates;
   } finally {
-    compose(project, ['down', '--volumes']);
+    compose(project, ['down', '--volumes'], images);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Once for all container scenarios: builds the images, reads the templates, makes the network. */
 import type { TestProject } from 'vitest/node';
-import { compose } from './compose.js';
+import { builtImages } from '../deploy/images.js';
 import { readTemplates, type Templates } from './container-templates.js';
 import { type Engine, engine, engineProblem } from './engine.js';
 
@@ -30,8 +30,8 @@ export async function setup({ provide }: TestProject): Promise<() => Promise<voi
   const run = String(process.pid);
   const project = `wh-${run}`;
   const api = await engine();
-  compose(project, ['build', '--quiet', 'authority', 'data']);
-  const templates = await readTemplates(api, project);
+  const { tag } = await builtImages();
+  const templates = await readTemplates(api, project, tag);
   const network = `${project}-scenarios`;
   await api.createNetwork({ Name: network, Labels: { [RUN_LABEL]: run } });
   provide('deployment', { templates, network, run });
