@@ -205,7 +205,7 @@ describe('bytes', () => {
     'B3 hold limit',
     {
       file: 'services/data/rpc/presenter.ts',
-      find: "() => this.#step({ kind: 'hold-spent' })",
+      find: '() => this.#step(spent)',
       replace: '() => undefined',
     },
     stalledReader,

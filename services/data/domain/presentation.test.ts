@@ -145,7 +145,7 @@ describe('what closes', () => {
       kind: 'blocking',
       isBlocking: true,
     });
-    const { effects } = run(full.state, { kind: 'hold-spent' });
+    const { effects } = run(full.state, { kind: 'hold-spent', limitMs: 1_000 });
     expect(effects).toEqual([{ kind: 'hold-ended' }, { kind: 'close', reason: 'LAGGING' }]);
   });
 
@@ -154,8 +154,14 @@ describe('what closes', () => {
     ['authority is away', [{ kind: 'authority-lost' }] as PresentationInput[]],
   ])('E1 a hold that is spent while %s closes as authority-unreachable', (_what, inputs) => {
     const held = run(waiting, ...inputs, { kind: 'blocking', isBlocking: true });
-    const { effects } = run(held.state, { kind: 'hold-spent' });
+    const { effects } = run(held.state, { kind: 'hold-spent', limitMs: 1_000 });
     expect(effects.at(-1)).toEqual({ kind: 'close', reason: 'AUTHORITY_UNREACHABLE' });
+  });
+
+  test('B3 where nothing may be held, a terminal that outran the answer closes as lagging', () => {
+    const held = run(waiting, { kind: 'blocking', isBlocking: true });
+    const { effects } = run(held.state, { kind: 'hold-spent', limitMs: 0 });
+    expect(effects.at(-1)).toEqual({ kind: 'close', reason: 'LAGGING' });
   });
 
   test('E1 while authority is away nothing is asked and nothing leaves', () => {
@@ -191,7 +197,7 @@ const anyInput: fc.Arbitrary<PresentationInput> = fc.oneof(
   fc.constant(confirmed),
   fc.record({ kind: fc.constant('acked' as const), nextSeq: fc.bigInt(0n, 5000n) }),
   fc.constant<PresentationInput>({ kind: 'authority-lost' }),
-  fc.constant<PresentationInput>({ kind: 'hold-spent' }),
+  fc.constant<PresentationInput>({ kind: 'hold-spent', limitMs: 1_000 }),
   fc.record({ kind: fc.constant('blocking' as const), isBlocking: fc.boolean() }),
 );
 

@@ -64,8 +64,8 @@ export type PresentationInput =
   | { readonly kind: 'withheld'; readonly handover: Handover }
   | { readonly kind: 'acked'; readonly nextSeq: bigint }
   | { readonly kind: 'resized'; readonly mark: GeometryMark }
-  /** The terminal has been held for as long as it may be. */
-  | { readonly kind: 'hold-spent' }
+  /** The terminal has been held for as long as it may be: for how many ms, 0 where it may not be at all. */
+  | { readonly kind: 'hold-spent'; readonly limitMs: number }
   | { readonly kind: 'ended'; readonly reason: CloseReasonName };
 
 export type PresentationEffect =
@@ -127,7 +127,7 @@ export function stepPresentation(
     case 'resized':
       return proceed(withReader(presentation, marked(presentation.reader, input.mark)));
     case 'hold-spent':
-      return close(presentation, whoHeld(presentation));
+      return close(presentation, whoHeld(presentation, input.limitMs));
     case 'ended':
       return close(presentation, input.reason);
     default:
@@ -158,9 +158,16 @@ function onAnswer(presentation: Presentation, answer: Outcome<Grant>): Presentat
   });
 }
 
-/** A reader that has room left waits for authority, not authority for it. */
-function whoHeld({ isAuthorityAway, asking, reader }: Presentation): CloseReasonName {
-  const awaitsAnswer = asking !== undefined && reader.window.sentSeq === reader.coveredSeq;
+/**
+ * A reader that has room left waits for authority, not authority for it. Where nobody was waited for,
+ * nothing can be said of authority: the terminal was faster, which is what such a reader asked to be told.
+ */
+function whoHeld(
+  { isAuthorityAway, asking, reader }: Presentation,
+  limitMs: number,
+): CloseReasonName {
+  const awaitsAnswer =
+    limitMs > 0 && asking !== undefined && reader.window.sentSeq === reader.coveredSeq;
   return isAuthorityAway || awaitsAnswer ? 'AUTHORITY_UNREACHABLE' : 'LAGGING';
 }
 

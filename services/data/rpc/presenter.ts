@@ -258,10 +258,11 @@ export class Presenter {
     const limitMs = hasEnded
       ? Math.max(holdLimitMs, config.endGraceMs)
       : Math.min(holdLimitMs, holder.holdLeftMs());
+    const spent = { kind: 'hold-spent', limitMs } as const;
     if (limitMs === 0) {
-      return this.#step({ kind: 'hold-spent' });
+      return this.#step(spent);
     }
-    this.#holdTimer = clock.after(limitMs, () => this.#step({ kind: 'hold-spent' }));
+    this.#holdTimer = clock.after(limitMs, () => this.#step(spent));
   }
 
   #endHold(): void {
