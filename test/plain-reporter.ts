@@ -1,7 +1,7 @@
 /**
  * Ends a run in one plain line, `N passed, N failed`, that a person and a script read alike.
  *
- * Every skip is printed with its reason. Where CI is set, a skip without one fails the run: a test
+ * What tests have measured is printed, and judged by whoever reads it. Every skip is printed with its reason. Where CI is set, a skip without one fails the run: a test
  * that quietly stopped running is a test that was removed.
  */
 import type { SerializedError } from 'vitest';
@@ -25,6 +25,9 @@ export default class PlainReporter implements Reporter {
     const tally = tallyOf(modules, unhandledErrors.length);
     for (const { name, reason } of tally.skipped) {
       process.stdout.write(`skipped: ${name}: ${reason ?? 'NO REASON GIVEN'}\n`);
+    }
+    for (const figure of figuresOf(modules)) {
+      process.stdout.write(`figure: ${figure}\n`);
     }
     for (const test of triedAgain(modules)) {
       process.stdout.write(`tried again: ${test}\n`);
@@ -54,6 +57,21 @@ function tallyOf(modules: readonly TestModule[], unhandledErrorCount: number): T
     failed: inState('failed').length + brokenFileCount + unhandledErrorCount,
     skipped: [...inState('skipped'), ...inState('pending')].map(skipOf),
   };
+}
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** What a test measured: no limit is asserted, as the machine may be anybody's. */
+    figures?: string[];
+  }
+}
+
+function figuresOf(modules: readonly TestModule[]): readonly string[] {
+  return modules.flatMap((module) =>
+    [...module.children.allTests()].flatMap((test) =>
+      (test.meta().figures ?? []).map((figure) => `${module.project.name}: ${figure}`),
+    ),
+  );
 }
 
 /** Who passed at the second try, with what it failed by at the first. */

@@ -1,45 +1,12 @@
-/**
- * Laws P5–P7 and E1 on real processes: what is produced after a revocation is never released.
- *
- * The program prints the machine's monotonic clock, line by line. What a reader was shown can then be
- * compared with the instant at which a revocation was known to be in force.
- */
+/** Laws P5–P7 and E1 on real processes: what is produced after a revocation is never released. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { RefusedError } from '#client/call-errors.js';
 import { eventually, within } from '../stack/eventually.js';
 import { falsifier, type Subject } from '../stack/falsifier.js';
-import { type AgentRun, type Look, Operator } from './actors.js';
+import { Operator } from './actors.js';
 import { product, Room } from './room.js';
-
-/** Prints CLOCK_MONOTONIC in nanoseconds, two hundred lines a second, whatever signal comes. */
-const clock = [
-  'python3',
-  '-c',
-  `import os, signal, time, tty
-signal.signal(signal.SIGHUP, signal.SIG_IGN)
-tty.setraw(0)
-while True:
-    try:
-        os.write(1, b"%d\\n" % time.monotonic_ns())
-    except OSError:
-        break
-    time.sleep(0.005)
-`,
-];
-
-/** The newest instant a reader was shown. */
-function newest(look: Look): bigint {
-  const lines = look.received.text.split('\n').slice(0, -1);
-  return BigInt(lines.at(-1) ?? 0);
-}
-
-async function ticking(room: Room): Promise<{ run: AgentRun; look: Look }> {
-  const run = await room.runs(clock, { isHeadless: true });
-  const look = await room.operator.looksAt(room.worker);
-  await look.shows(/\d+\n\d+\n/);
-  return { run, look };
-}
+import { newest, ticking } from './ticking.js';
 
 /** Nothing that the program printed after authority had stopped is shown. */
 async function authorityPaused(subject: Subject): Promise<void> {

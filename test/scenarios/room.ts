@@ -38,8 +38,12 @@ export class Room implements AsyncDisposable {
     this.agent = agent;
   }
 
-  static async open({ distDir }: Subject, settings: StackOptions['settings'] = {}): Promise<Room> {
-    const stack = await startStack({ distDir, settings });
+  static async open(
+    { distDir }: Subject,
+    settings: StackOptions['settings'] = {},
+    options: Omit<StackOptions, 'distDir' | 'settings'> = {},
+  ): Promise<Room> {
+    const stack = await startStack({ ...options, distDir, settings });
     const operator = await Operator.at(stack);
     const worker = await operator.opens('demo');
     return new Room(stack, operator, worker, await operator.identityOf('demo'));
