@@ -31,6 +31,9 @@ const processes = {
   teardownTimeout: 30_000,
 };
 
+/** Files that are about processes alone. */
+const OWN_PROCESSES = ['test/scenarios/wall-clock.test.ts'];
+
 /**
  * The scenarios, once for each thing a stack can be made of. `STACK` chooses one of them: a test reads
  * there what its stack is to be made of.
@@ -43,6 +46,7 @@ const scenarios = depths
       ...processes,
       name: depth === 'processes' ? 'scenario' : `scenario ${depth}`,
       include: ['test/scenarios/**/*.test.ts'],
+      exclude: depth === 'in-process' ? OWN_PROCESSES : [],
       testTimeout: 120_000,
       sequence: { groupOrder: 3 + index },
       env: { STACK: depth },

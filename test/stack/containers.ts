@@ -1,7 +1,7 @@
 /** The stack as containers, as the compose file deploys them, on ports of loopback. */
 import { chmodSync, chownSync, mkdirSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { ContainerCreateOptions } from 'dockerode';
 import { inject } from 'vitest';
@@ -136,6 +136,10 @@ class ContainerStack implements Stack {
     healed(inside, outside);
   }
 
+  moveClock(plane: Plane, byMs: number): void {
+    this.#home.moveClock(plane, byMs);
+  }
+
   lives(plane: Plane): boolean {
     return this.#service(plane).lives;
   }
@@ -188,8 +192,8 @@ class ContainerStack implements Stack {
     const { stateDir, workspace } = this;
     const { certificate, key } = identityPaths(stateDir, 'service', 'authority');
     const root = rootPaths(stateDir);
-    const journal = join(stateDir, 'authority');
-    mkdirSync(journal, { mode: 0o700 });
+    const journal = this.#home.storeDir;
+    mkdirSync(journal, { recursive: true, mode: 0o700 });
     for (const path of [journal, certificate, key, root.key]) {
       chownSync(path, SERVICE_UID, SERVICE_UID);
     }
@@ -229,8 +233,12 @@ class ContainerStack implements Stack {
 
   #binds(plane: Plane): string[] {
     const { stateDir, workspace } = this;
-    const { distDir } = this.#home;
+    const { distDir, clocks } = this.#home;
+    const read = (clocks === undefined ? [] : [clocks.folder, clocks.library]).map(
+      (path) => `${path}:${path}:ro`,
+    );
     return [
+      ...read,
       `${stateDir}:${STATE}${plane === 'data' ? ':ro' : ''}`,
       ...(plane === 'data' ? [`${workspace}:${workspace}`] : []),
       // The product is what the image holds; a mutant takes its place.
@@ -249,6 +257,7 @@ class ContainerStack implements Stack {
       WHEELHOUSE_BUS: 'direct',
       WHEELHOUSE_LOG_LEVEL: 'debug',
       ...(plane === 'data' ? data : {}),
+      ...this.#home.clocks?.environment(plane),
       ...this.#options.settings?.[plane],
     };
   }

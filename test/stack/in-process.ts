@@ -124,6 +124,10 @@ class InProcessStack implements Stack {
     return Promise.resolve();
   }
 
+  moveClock(plane: Plane): void {
+    throw new Error(`${plane} has the clock of the test here`);
+  }
+
   lives(plane: Plane): boolean {
     return this.#running.has(plane);
   }

@@ -24,6 +24,7 @@ const PLACES = {
   'python3-grpcio': [],
   'golang-google-grpc-dev': [],
   'ruby-grpc': [],
+  libfaketime: [],
   cc: [],
   bash: [],
   tmux: [],
@@ -39,6 +40,7 @@ const LIBRARIES: Readonly<Partial<Record<Tool, readonly [file: string, ...args: 
   'python3-grpcio': ['/usr/bin/python3', '-c', 'import grpc, google.protobuf'],
   'golang-google-grpc-dev': ['test', '-d', '/usr/share/gocode/src/google.golang.org/grpc'],
   'ruby-grpc': ['ruby', '-e', 'require "grpc"'],
+  libfaketime: ['sh', '-c', 'ls /usr/lib/*/faketime/libfaketimeMT.so.1'],
 };
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -108,6 +108,10 @@ class ProcessStack implements Stack {
     return Promise.resolve();
   }
 
+  moveClock(plane: Plane, byMs: number): void {
+    this.#home.moveClock(plane, byMs);
+  }
+
   lives(plane: Plane): boolean {
     return this.#running.get(plane)?.lives === true;
   }
@@ -178,6 +182,7 @@ class ProcessStack implements Stack {
         WHEELHOUSE_LISTEN: this.#listens(plane),
         WHEELHOUSE_LOG_LEVEL: 'debug',
         ...(plane === 'data' ? this.#dataEnvironment() : {}),
+        ...this.#home.clocks?.environment(plane),
         ...this.#options.settings?.[plane],
       },
     };

@@ -1,5 +1,6 @@
 /** What every stack has on this machine: a folder with its state and workspace, and the command. */
 import { AssertionError } from 'node:assert';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -18,7 +19,8 @@ import {
   startCli,
 } from './cli-process.js';
 import { eventually } from './eventually.js';
-import type { Plane, StackOptions } from './stack.js';
+import { MovableClocks } from './movable-clocks.js';
+import { type Plane, planes, type StackOptions } from './stack.js';
 import { ensureIdentity, mintStateFolder } from './state-folder.js';
 
 export const checkout = outOfDist(dirname(dirname(dirname(fileURLToPath(import.meta.url)))));
@@ -37,15 +39,20 @@ export class StackHome {
   readonly stateDir: string;
   readonly workspace: string;
   readonly distDir: string;
+  /** Undefined where clocks cannot be moved. */
+  readonly clocks: MovableClocks | undefined;
   readonly #leftMs: number;
   readonly #logs = { authority: '', data: '' };
   #joinedFrom = 0;
+  #hasOwnStore = false;
 
-  private constructor(folder: string, { distDir, leftMs }: StackOptions) {
+  private constructor(folder: string, { distDir, leftMs, hasMovableClocks }: StackOptions) {
     this.folder = folder;
     this.stateDir = join(folder, 'state');
     this.workspace = join(folder, 'workspace');
     this.distDir = distDir ?? ownDist;
+    this.clocks =
+      hasMovableClocks === true ? new MovableClocks(join(folder, 'clocks'), planes) : undefined;
     this.#leftMs = leftMs ?? LEFT_MS_DEFAULT;
   }
 
@@ -54,6 +61,9 @@ export class StackHome {
     const home = new StackHome(folder, options);
     mkdirSync(home.workspace);
     await mintStateFolder(home.stateDir, NODE_NAME);
+    if (options.storeBytes !== undefined) {
+      home.#mountStore(options.storeBytes);
+    }
     return home;
   }
 
@@ -64,6 +74,13 @@ export class StackHome {
   async credentialsFor(role: CallerRole, name: string, plane: Plane): Promise<ChannelCredentials> {
     const { identity, rootPem } = await this.identityFor(role, name);
     return clientCredentials(identity, rootPem, { plane });
+  }
+
+  moveClock(plane: Plane, byMs: number): void {
+    if (this.clocks === undefined) {
+      throw new Error('a stack whose clocks are to be moved is started hasMovableClocks');
+    }
+    this.clocks.move(plane, byMs);
   }
 
   hears(plane: Plane, text: string): void {
@@ -105,11 +122,25 @@ export class StackHome {
     for (const { pid } of left) {
       kill(pid);
     }
+    if (this.#hasOwnStore) {
+      execFileSync('umount', [this.storeDir]);
+    }
     rmSync(this.folder, { recursive: true, force: true });
     if (left.length > 0) {
       const list = left.map(({ pid, command }) => `${pid} ${command}`).join('\n');
       throw new AssertionError({ message: `left behind by the stack:\n${list}` });
     }
+  }
+
+  /** Authority's store, which may lie on a disk of its own. */
+  get storeDir(): string {
+    return join(this.stateDir, 'authority');
+  }
+
+  #mountStore(bytes: number): void {
+    mkdirSync(this.storeDir, { mode: 0o700 });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes},mode=0700`, 'none', this.storeDir]);
+    this.#hasOwnStore = true;
   }
 
   async #left(): Promise<readonly Census[]> {

@@ -60,6 +60,11 @@ export interface Stack extends AsyncDisposable {
    */
   cut(one: Party, other: Party): Promise<void>;
   heal(one: Party, other: Party): Promise<void>;
+  /**
+   * Moves a plane's idea of the time of day by this much from the true one; intervals stay as they are.
+   * Not in-process, and only where the stack was started `hasMovableClocks`.
+   */
+  moveClock(plane: Plane, byMs: number): void;
   /** Whether a plane runs, paused or not. */
   lives(plane: Plane): boolean;
   /** The process that serves the plane now. Throws when it has ended, and in-process, where there is none of its own. */
@@ -81,6 +86,10 @@ export interface StackOptions {
   readonly leftMs?: number;
   /** Settings of a plane, by environment variable. */
   readonly settings?: Partial<Readonly<Record<Plane, Readonly<Record<string, string>>>>>;
+  /** Whether clocks may be moved; needs libfaketime. */
+  readonly hasMovableClocks?: boolean;
+  /** Gives authority's store a disk of its own, of this size; needs root. */
+  readonly storeBytes?: number;
   /** Processes only: whether parties may be cut off. It costs a relay on every way. */
   readonly isCuttable?: boolean;
 }
