@@ -99,9 +99,9 @@ interface Assembly extends Room {
   readonly bus: Bus;
 }
 
-function openJournal({ stateDir }: AuthoritySettings, names: FreshNames): Journal {
-  const path = join(stateDir, 'authority', 'journal.sqlite');
-  const journal = Journal.open({ path, names });
+function openJournal(settings: AuthoritySettings, names: FreshNames): Journal {
+  const path = join(settings.stateDir, 'authority', 'journal.sqlite');
+  const journal = Journal.open({ path, names, ballastBytes: settings.journalBallastBytes });
   if (journal.kind === 'refused') {
     throw new StartRefused(journal.refusal);
   }

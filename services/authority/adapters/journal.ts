@@ -14,6 +14,7 @@ import type { FreshNames } from '#kernel/fresh-names.js';
 import { granted, type Outcome, refused } from '#kernel/outcome.js';
 import type { StoredFact } from '../domain/deciding.js';
 import type { WorldEvent } from '../domain/world.js';
+import { Ballast } from './ballast.js';
 import { decodeEvent, encodeEvent } from './event-rows.js';
 import { mintInitiator } from './initiator.js';
 
@@ -26,6 +27,8 @@ export interface JournalOptions {
   /** The file; its folder is made, readable to its owner alone. */
   readonly path: string;
   readonly names: FreshNames;
+  /** Kept free for endings on a disk that others fill, bytes; 0 for none. */
+  readonly ballastBytes?: number;
   /** Test hook: the largest the file may grow, in pages; 0 for the disk's own limit. */
   readonly pagesMax?: number;
 }
@@ -43,6 +46,7 @@ export class Journal {
   readonly #names: FreshNames;
   readonly #insert: Database.Statement<[bigint, number, string, string]>;
   readonly #after: Database.Statement<[bigint, number], StoredRow>;
+  readonly #ballast: Ballast;
   #lastIndex: bigint;
   #isFull = false;
 
@@ -59,6 +63,8 @@ export class Journal {
       )
       .safeIntegers();
     this.#lastIndex = lastIndexOf(database);
+    this.#ballast = new Ballast(options.path, options.ballastBytes ?? 0);
+    this.#ballast.take(() => this.freeBytes());
   }
 
   /** Takes the store for life, before anything in it is read. Refuses STORE_IN_USE. Throws a `Fault`. */
@@ -111,9 +117,23 @@ export class Journal {
   /**
    * Makes events durable, all or none: on disk when it returns.
    *
-   * Refuses JOURNAL_FULL, having written nothing. Throws `JournalBroken` for anything else.
+   * A full disk costs the ballast first: what begins is refused long before, so
+   * what is asked for here is to end. Refuses JOURNAL_FULL, having written nothing. Throws
+   * `JournalBroken` for anything else.
    */
   append(events: readonly WorldEvent[], atMs: number): Outcome<undefined> {
+    const isDurable =
+      this.#commit(events, atMs) || (this.#ballast.give() && this.#commit(events, atMs));
+    this.#isFull = !isDurable;
+    if (!isDurable) {
+      return refused('JOURNAL_FULL', { freeBytes: String(this.freeBytes()) });
+    }
+    this.#ballast.take(() => this.freeBytes());
+    return granted(undefined);
+  }
+
+  /** False when the disk is full: then nothing was written. */
+  #commit(events: readonly WorldEvent[], atMs: number): boolean {
     let index = this.#lastIndex;
     try {
       this.#database.exec('BEGIN IMMEDIATE');
@@ -123,11 +143,11 @@ export class Journal {
       }
       this.#database.exec('COMMIT');
     } catch (error) {
-      return this.#rollBack(error);
+      this.#rollBack(error);
+      return false;
     }
     this.#lastIndex = index;
-    this.#isFull = false;
-    return granted(undefined);
+    return true;
   }
 
   /** Free space on the journal's disk, bytes. */
@@ -152,15 +172,13 @@ export class Journal {
       : {};
   }
 
-  #rollBack(error: unknown): Outcome<undefined> {
+  #rollBack(error: unknown): void {
     if (!isCode(error, 'SQLITE_FULL')) {
       throw new JournalBroken('a commit did not reach the disk', { cause: error });
     }
     if (this.#database.inTransaction) {
       this.#database.exec('ROLLBACK');
     }
-    this.#isFull = true;
-    return refused('JOURNAL_FULL', { freeBytes: String(this.freeBytes()) });
   }
 }
 
