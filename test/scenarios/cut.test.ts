@@ -28,9 +28,7 @@ async function brieflyFromAuthority(subject: Subject, context?: TestContext): Pr
   const healedAt = performance.now();
   await room.stack.heal('authority', 'data');
   await eventually('authority is asked again', () => newest(look) > cutAt, GIVEN_UP_MS);
-  if (context !== undefined) {
-    took(context, 'authority and data cut for 1.5 s, shown again after', healedAt);
-  }
+  took(context, 'authority and data cut for 1.5 s, shown again after', healedAt);
   await look.presentation.detach();
   await run[Symbol.asyncDispose]();
 }
@@ -52,9 +50,7 @@ async function longFromAuthority(subject: Subject, context?: TestContext): Promi
   const healedAt = performance.now();
   await room.stack.heal('authority', 'data');
   await eventually('it can be looked at', () => looksBriefly(room), GIVEN_UP_MS);
-  if (context !== undefined) {
-    took(context, 'authority and data cut until given up, looked at again after', healedAt);
-  }
+  took(context, 'authority and data cut until given up, looked at again after', healedAt);
   expectNoBugs(room.stack);
 }
 
@@ -76,9 +72,7 @@ async function brieflyFromClients(subject: Subject, context?: TestContext): Prom
   const healedAt = performance.now();
   await room.stack.heal('client', 'data');
   await eventually('it is shown on', () => look.received.bytes > before, GIVEN_UP_MS);
-  if (context !== undefined) {
-    took(context, 'clients and data cut for 1.5 s, shown again after', healedAt);
-  }
+  took(context, 'clients and data cut for 1.5 s, shown again after', healedAt);
   await room.operator.workers.close(room.worker);
   await exactToItsEnd(look);
   expect(reasonOf(await exactToItsEnd(run))).toBe('WORKER_CLOSED');
@@ -100,9 +94,7 @@ async function operatorCutOff(subject: Subject, context?: TestContext): Promise<
     () => Operator.at(room.stack, 'operator').catch(() => undefined),
     GIVEN_UP_MS,
   );
-  if (context !== undefined) {
-    took(context, 'clients and authority cut until given up, bound again after', healedAt);
-  }
+  took(context, 'clients and authority cut until given up, bound again after', healedAt);
   expect(look.received.bytes).toBe(shown);
   await goesOn(again, room, run);
 }
