@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { eventually } from '../stack/eventually.js';
 import { hasTool, needs } from '../stack/machine.js';
 import { bringUp, type Deployment, type ServiceName } from './deployment.js';
-import { docker } from './engine.js';
+import { docker } from './engine-command.js';
 
 let deployment: Deployment;
 

@@ -12,7 +12,7 @@ import {
   startCli,
 } from '../stack/cli-process.js';
 import { root } from '../tidy/project.js';
-import { composeCommand, docker, printedBy, type Ran, run } from './engine.js';
+import { composeCommand, docker, printedBy, type Ran, run } from './engine-command.js';
 import { builtImages, type Images } from './images.js';
 
 export type ServiceName = 'identities' | 'nats' | 'authority' | 'data';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { hasTool, needs } from '../stack/machine.js';
-import { docker, printedBy, run } from './engine.js';
+import { docker, printedBy, run } from './engine-command.js';
 import { builtImages, type Images } from './images.js';
 
 let images: Images;

@@ -1,7 +1,7 @@
 /** The images of this checkout. */
 import { join } from 'node:path';
 import { root } from '../tidy/project.js';
-import { docker } from './engine.js';
+import { docker } from './engine-command.js';
 
 export interface Images {
   readonly tag: string;

@@ -6,7 +6,7 @@ import { eventually } from '../stack/eventually.js';
 import { hasTool, needs } from '../stack/machine.js';
 import { cutOff, healed } from '../stack/network-cut.js';
 import { bringUp, type Deployment, type ServiceName } from './deployment.js';
-import { docker } from './engine.js';
+import { docker } from './engine-command.js';
 
 let deployment: Deployment;
 

@@ -8,7 +8,7 @@ import { eventually } from '../stack/eventually.js';
 import { hasTool, needs } from '../stack/machine.js';
 import { mintIdentity, mintStateFolder } from '../stack/state-folder.js';
 import { bringUp, type Deployment } from './deployment.js';
-import { docker } from './engine.js';
+import { docker } from './engine-command.js';
 
 let deployment: Deployment;
 /** Identities of the deployment's own root, which a test may mint; and of a root of its own. */

@@ -4,23 +4,32 @@
  * Stacks are made from it, so that scenarios meet the users, capabilities, limits and mounts that are
  * deployed, and not a second description of them.
  */
+import { join } from 'node:path';
 import type { ContainerCreateOptions, ContainerInspectInfo } from 'dockerode';
-import { compose } from './compose.js';
+import { composeCommand, printedBy, run } from '../deploy/engine-command.js';
 import type { Engine } from './engine.js';
 import { type Plane, planes } from './stack.js';
+import { checkout } from './stack-home.js';
+
+const composeFile = join(checkout, 'deploy', 'docker-compose.yml');
 
 export type Templates = Readonly<Record<Plane, ContainerCreateOptions>>;
 
 /** Has compose make the containers, reads them and has them removed. They are never started. */
 export async function readTemplates(api: Engine, project: string, tag: string): Promise<Templates> {
-  const images = { WHEELHOUSE_IMAGE_TAG: tag };
+  const [command, ...before] = composeCommand();
+  const compose = async (...args: readonly string[]): Promise<string> => {
+    const words = [...before, '-p', project, '-f', composeFile, ...args];
+    const env = { WHEELHOUSE_IMAGE_TAG: tag };
+    return printedBy(command, words, await run(command, words, { env }));
+  };
   // Without what they depend on: compose would wait for the job's end, which never starts.
-  compose(project, ['up', '--no-start', '--no-build', '--no-deps', ...planes], images);
+  await compose('up', '--no-start', '--no-build', '--no-deps', ...planes);
   try {
     const entries = planes.map(async (plane) => [plane, await templateOf(api, project, plane)]);
     return Object.fromEntries(await Promise.all(entries)) as Templates;
   } finally {
-    compose(project, ['down', '--volumes'], images);
+    await compose('down', '--volumes');
   }
 }
 

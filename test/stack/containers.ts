@@ -8,10 +8,10 @@ import { inject } from 'vitest';
 import { identityPaths, rootPaths } from '#chassis/identity-files.js';
 import { announceEndpoints } from './announce.js';
 import { STACK_VARIABLE } from './census.js';
-import type { CliOptions } from './cli-process.js';
 import { ContainerService } from './container-service.js';
 import { type Deployment, RUN_LABEL } from './containers-setup.js';
 import { engine } from './engine.js';
+import { HousedStack } from './housed-stack.js';
 import { cutOff, healed } from './network-cut.js';
 import { type Party, type Plane, planes, type Stack, type StackOptions } from './stack.js';
 import { NODE_NAME, ownDist, StackHome } from './stack-home.js';
@@ -41,28 +41,22 @@ const PORTS = { authority: 7411, data: 7412 } as const;
 /** An init is above every service, and a reaper above data. */
 const ABOVE = { authority: 1, data: 2 } as const;
 
-class ContainerStack implements Stack {
+class ContainerStack extends HousedStack implements Stack {
   readonly depth = 'containers';
-  readonly programDir = DIST;
   readonly endpoints = { authority: '', data: '' };
-  readonly #home: StackHome;
   readonly #options: StackOptions;
   readonly #deployment: Deployment;
   readonly #services = new Map<Plane, ContainerService>();
   readonly #pids = new Map<Plane, number>();
 
   constructor(home: StackHome, options: StackOptions, deployment: Deployment) {
-    this.#home = home;
+    super(home);
     this.#options = options;
     this.#deployment = deployment;
   }
 
-  get stateDir(): string {
-    return this.#home.stateDir;
-  }
-
-  get workspace(): string {
-    return this.#home.workspace;
+  override get programDir(): string {
+    return DIST;
   }
 
   async begin(): Promise<void> {
@@ -77,14 +71,6 @@ class ContainerStack implements Stack {
     await this.joined();
   }
 
-  identityFor(...subject: Parameters<Stack['identityFor']>) {
-    return this.#home.identityFor(...subject);
-  }
-
-  credentialsFor(...asked: Parameters<Stack['credentialsFor']>) {
-    return this.#home.credentialsFor(...asked);
-  }
-
   async crash(plane: Plane): Promise<void> {
     await this.#service(plane).crash();
   }
@@ -94,7 +80,7 @@ class ContainerStack implements Stack {
   }
 
   async restart(plane: Plane): Promise<void> {
-    this.#home.starts();
+    this.home.starts();
     const service = await this.#made(plane);
     await service.start();
     this.#pids.set(plane, await service.pid());
@@ -108,14 +94,10 @@ class ContainerStack implements Stack {
       return before;
     }
     await before?.remove();
-    const log = (text: string): void => this.#home.hears(plane, text);
+    const log = (text: string): void => this.home.hears(plane, text);
     const service = await ContainerService.make(await engine(), spec, log, ABOVE[plane]);
     this.#services.set(plane, service);
     return service;
-  }
-
-  async joined(): Promise<void> {
-    await this.#home.joined();
   }
 
   async pause(plane: Plane): Promise<void> {
@@ -136,10 +118,6 @@ class ContainerStack implements Stack {
     healed(inside, outside);
   }
 
-  moveClock(plane: Plane, byMs: number): void {
-    this.#home.moveClock(plane, byMs);
-  }
-
   lives(plane: Plane): boolean {
     return this.#service(plane).lives;
   }
@@ -152,18 +130,6 @@ class ContainerStack implements Stack {
     return pid;
   }
 
-  log(plane: Plane): string {
-    return this.#home.log(plane);
-  }
-
-  wheelhouse(args: readonly string[], options?: CliOptions) {
-    return this.#home.wheelhouse(args, options);
-  }
-
-  start(args: readonly string[], options?: CliOptions) {
-    return this.#home.start(args, options);
-  }
-
   /** Data first: it tells authority what it ends. */
   async [Symbol.asyncDispose](): Promise<void> {
     const failures: unknown[] = [];
@@ -173,7 +139,7 @@ class ContainerStack implements Stack {
       await service?.end().catch((error: unknown) => failures.push(error));
       await service?.remove();
     }
-    await this.#home.leave();
+    await this.home.leave();
     if (failures.length > 0) {
       throw failures[0];
     }
@@ -192,7 +158,7 @@ class ContainerStack implements Stack {
     const { stateDir, workspace } = this;
     const { certificate, key } = identityPaths(stateDir, 'service', 'authority');
     const root = rootPaths(stateDir);
-    const journal = this.#home.storeDir;
+    const journal = this.home.storeDir;
     mkdirSync(journal, { recursive: true, mode: 0o700 });
     for (const path of [journal, certificate, key, root.key]) {
       chownSync(path, SERVICE_UID, SERVICE_UID);
@@ -228,12 +194,12 @@ class ContainerStack implements Stack {
   }
 
   #name(plane: Plane): string {
-    return `${basename(this.#home.folder)}-${plane}`;
+    return `${basename(this.home.folder)}-${plane}`;
   }
 
   #binds(plane: Plane): string[] {
     const { stateDir, workspace } = this;
-    const { distDir, clocks } = this.#home;
+    const { distDir, clocks } = this.home;
     const read = (clocks === undefined ? [] : [clocks.folder, clocks.library]).map(
       (path) => `${path}:${path}:ro`,
     );
@@ -253,11 +219,11 @@ class ContainerStack implements Stack {
       WHEELHOUSE_ADVERTISE: this.endpoints.data,
     };
     return {
-      [STACK_VARIABLE]: this.#home.folder,
+      [STACK_VARIABLE]: this.home.folder,
       WHEELHOUSE_BUS: 'direct',
       WHEELHOUSE_LOG_LEVEL: 'debug',
       ...(plane === 'data' ? data : {}),
-      ...this.#home.clocks?.environment(plane),
+      ...this.home.clocks?.environment(plane),
       ...this.#options.settings?.[plane],
     };
   }

@@ -13,8 +13,8 @@ import type * as authorityStart from '../../services/authority/start.js';
 import type * as dataConfig from '../../services/data/config.js';
 import type * as dataStart from '../../services/data/start.js';
 import { announceEndpoints } from './announce.js';
-import type { CliOptions } from './cli-process.js';
 import { Gates } from './gates.js';
+import { HousedStack } from './housed-stack.js';
 import { type Party, type Plane, planes, type Stack, type StackOptions } from './stack.js';
 import { NODE_NAME, StackHome } from './stack-home.js';
 
@@ -37,30 +37,17 @@ interface Life {
   abort(): Promise<void> | void;
 }
 
-class InProcessStack implements Stack {
+class InProcessStack extends HousedStack implements Stack {
   readonly depth = 'in-process';
   readonly endpoints = { authority: '', data: '' };
-  readonly #home: StackHome;
   readonly #options: StackOptions;
   readonly #running = new Map<Plane, Life>();
   readonly #ports = { authority: 0, data: 0 };
   #gates: Gates | undefined;
 
   constructor(home: StackHome, options: StackOptions) {
-    this.#home = home;
+    super(home);
     this.#options = options;
-  }
-
-  get stateDir(): string {
-    return this.#home.stateDir;
-  }
-
-  get workspace(): string {
-    return this.#home.workspace;
-  }
-
-  get programDir(): string {
-    return this.#home.distDir;
   }
 
   async begin(): Promise<void> {
@@ -71,14 +58,6 @@ class InProcessStack implements Stack {
     }
     announceEndpoints(this.stateDir, this.endpoints);
     await this.joined();
-  }
-
-  identityFor(...subject: Parameters<Stack['identityFor']>) {
-    return this.#home.identityFor(...subject);
-  }
-
-  credentialsFor(...asked: Parameters<Stack['credentialsFor']>) {
-    return this.#home.credentialsFor(...asked);
   }
 
   async crash(plane: Plane): Promise<void> {
@@ -94,14 +73,10 @@ class InProcessStack implements Stack {
   }
 
   async restart(plane: Plane): Promise<void> {
-    this.#home.starts();
+    this.home.starts();
     const life = plane === 'authority' ? await this.#authority() : await this.#data();
     this.#running.set(plane, life);
     this.#ports[plane] = life.ready.port;
-  }
-
-  async joined(): Promise<void> {
-    await this.#home.joined();
   }
 
   pause(plane: Plane): Promise<void> {
@@ -124,7 +99,7 @@ class InProcessStack implements Stack {
     return Promise.resolve();
   }
 
-  moveClock(plane: Plane): void {
+  override moveClock(plane: Plane): void {
     throw new Error(`${plane} has the clock of the test here`);
   }
 
@@ -134,18 +109,6 @@ class InProcessStack implements Stack {
 
   pid(plane: Plane): number {
     throw new Error(`${plane} has no process of its own here`);
-  }
-
-  log(plane: Plane): string {
-    return this.#home.log(plane);
-  }
-
-  wheelhouse(args: readonly string[], options?: CliOptions) {
-    return this.#home.wheelhouse(args, options);
-  }
-
-  start(args: readonly string[], options?: CliOptions) {
-    return this.#home.start(args, options);
   }
 
   /** Data first: it tells authority what it ends. */
@@ -159,7 +122,7 @@ class InProcessStack implements Stack {
         .catch((error: unknown) => failures.push(error));
     }
     await this.#gates?.[Symbol.asyncDispose]();
-    await this.#home.leave();
+    await this.home.leave();
     if (failures.length > 0) {
       throw failures[0];
     }
@@ -195,7 +158,7 @@ class InProcessStack implements Stack {
 
   /** One module of a service, from the compiled output this stack is about. */
   async #load<Module>(plane: Plane, name: string): Promise<Module> {
-    const path = join(this.#home.distDir, 'services', plane, `${name}.js`);
+    const path = join(this.home.distDir, 'services', plane, `${name}.js`);
     return (await import(pathToFileURL(path).href)) as Module;
   }
 
@@ -211,7 +174,7 @@ class InProcessStack implements Stack {
   #logger(plane: Plane) {
     const lines = new Writable({
       write: (chunk: Buffer, _encoding, done) => {
-        this.#home.hears(plane, chunk.toString());
+        this.home.hears(plane, chunk.toString());
         done();
       },
     });

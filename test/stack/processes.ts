@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { announceEndpoints } from './announce.js';
 import { isStopped } from './census.js';
-import type { CliOptions } from './cli-process.js';
 import { eventually } from './eventually.js';
 import { Gates } from './gates.js';
+import { HousedStack } from './housed-stack.js';
 import { ServiceProcess, type ServiceSpec } from './service-process.js';
 import { type Party, type Plane, planes, type Stack, type StackOptions } from './stack.js';
 import { NODE_NAME, StackHome } from './stack-home.js';
@@ -21,29 +21,16 @@ export async function startProcesses(options: StackOptions = {}): Promise<Stack>
   }
 }
 
-class ProcessStack implements Stack {
+class ProcessStack extends HousedStack implements Stack {
   readonly depth = 'processes';
   readonly endpoints = { authority: '', data: '' };
-  readonly #home: StackHome;
   readonly #options: StackOptions;
   readonly #running = new Map<Plane, ServiceProcess>();
   #gates: Gates | undefined;
 
   constructor(home: StackHome, options: StackOptions) {
-    this.#home = home;
+    super(home);
     this.#options = options;
-  }
-
-  get stateDir(): string {
-    return this.#home.stateDir;
-  }
-
-  get workspace(): string {
-    return this.#home.workspace;
-  }
-
-  get programDir(): string {
-    return this.#home.distDir;
   }
 
   async begin(): Promise<void> {
@@ -57,14 +44,6 @@ class ProcessStack implements Stack {
     await this.joined();
   }
 
-  identityFor(...subject: Parameters<Stack['identityFor']>) {
-    return this.#home.identityFor(...subject);
-  }
-
-  credentialsFor(...asked: Parameters<Stack['credentialsFor']>) {
-    return this.#home.credentialsFor(...asked);
-  }
-
   async crash(plane: Plane): Promise<void> {
     await this.#service(plane).crash();
   }
@@ -75,16 +54,12 @@ class ProcessStack implements Stack {
 
   async restart(plane: Plane): Promise<void> {
     await this.#running.get(plane)?.ended();
-    this.#home.starts();
+    this.home.starts();
     const service = await ServiceProcess.start(this.#spec(plane), (text) => {
-      this.#home.hears(plane, text);
+      this.home.hears(plane, text);
     });
     this.#running.set(plane, service);
     this.endpoints[plane] = this.#gates?.endpoint('client', plane) ?? this.#listens(plane);
-  }
-
-  async joined(): Promise<void> {
-    await this.#home.joined();
   }
 
   async pause(plane: Plane): Promise<void> {
@@ -108,28 +83,12 @@ class ProcessStack implements Stack {
     return Promise.resolve();
   }
 
-  moveClock(plane: Plane, byMs: number): void {
-    this.#home.moveClock(plane, byMs);
-  }
-
   lives(plane: Plane): boolean {
     return this.#running.get(plane)?.lives === true;
   }
 
   pid(plane: Plane): number {
     return this.#service(plane).pid;
-  }
-
-  log(plane: Plane): string {
-    return this.#home.log(plane);
-  }
-
-  wheelhouse(args: readonly string[], options?: CliOptions) {
-    return this.#home.wheelhouse(args, options);
-  }
-
-  start(args: readonly string[], options?: CliOptions) {
-    return this.#home.start(args, options);
   }
 
   /** Data first: it tells authority what it ends. Then nothing may be left. */
@@ -142,7 +101,7 @@ class ProcessStack implements Stack {
         .catch((error: unknown) => failures.push(error));
     }
     await this.#gates?.[Symbol.asyncDispose]();
-    await this.#home.leave();
+    await this.home.leave();
     if (failures.length > 0) {
       throw failures[0];
     }
@@ -168,7 +127,7 @@ class ProcessStack implements Stack {
   }
 
   #spec(plane: Plane): ServiceSpec {
-    const { distDir, folder } = this.#home;
+    const { distDir, folder } = this.home;
     const main = join(distDir, 'services', plane, 'main.js');
     const reaper = join(distDir, 'services', 'data', 'reaper.js');
     return {
@@ -177,12 +136,12 @@ class ProcessStack implements Stack {
       cwd: folder,
       isReaped: plane === 'data',
       env: {
-        ...this.#home.environment(),
+        ...this.home.environment(),
         WHEELHOUSE_STATE: this.stateDir,
         WHEELHOUSE_LISTEN: this.#listens(plane),
         WHEELHOUSE_LOG_LEVEL: 'debug',
         ...(plane === 'data' ? this.#dataEnvironment() : {}),
-        ...this.#home.clocks?.environment(plane),
+        ...this.home.clocks?.environment(plane),
         ...this.#options.settings?.[plane],
       },
     };
