@@ -176,7 +176,11 @@ test('a service that dies is started again where it was', async () => {
   while (state.up()?.services['authority'] === pid) {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  expect(await deployment.wheelhouse('status')).toMatchObject({ code: 0 });
+  // Data may not have met it yet: until then it does not serve, and status says so.
+  await vi.waitFor(
+    async () => expect(await deployment.wheelhouse('status')).toMatchObject({ code: 0 }),
+    15_000,
+  );
   expect(state.endpoints()).toEqual(endpoints);
 });
 
