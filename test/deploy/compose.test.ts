@@ -201,6 +201,7 @@ describe('who holds what', () => {
 
   test('authority has the root’s key, and nobody else’s identity', async () => {
     expect(await filesOf('authority')).toEqual([
+      '600 10000 authority/ballast',
       '600 10000 bus/authority.seed',
       '600 10000 ca/root.crt',
       '600 10000 ca/root.key',

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { readIdentity } from '#chassis/identity-files.js';
@@ -208,7 +209,8 @@ async function outOfTurn(subject: Subject): Promise<void> {
     const { event } = PresentResponse.decode(await look.heard(1));
     expect(event?.$case).toBe('opened');
     look.send(wrong);
-    // Were it let pass, this would be what comes next.
+    // Were it let pass, this would be what comes next: typed late, as it goes another way.
+    await Promise.race([look.heard(2), delay(1_000)]);
     await run.possession.write(Buffer.from('typed\n'));
     expect(PresentResponse.decode(await look.heard(2)).event).toMatchObject({
       $case: 'closed',
